@@ -1,0 +1,261 @@
+"""The whole contract between a front end and a kernel: typed commands in, typed events out.
+
+Shapes follow the contents of Jupyter's messages, so that events map one to one onto the outputs of an
+`.ipynb`.  Everything here is plain data: no input/output, no user interface, no engine.  `encode` and
+`decode` turn messages into JSON text and back; transports frame that text as they like.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+MimeBundle = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Message:
+    """Base of commands and events. `kind` is the name on the wire."""
+
+    kind: ClassVar[str] = ""
+
+
+# -- commands: front end to kernel ------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Execute(Message):
+    """Run one cell. `revision` counts the edits of the cell, so that old tape nodes keep their text."""
+
+    kind: ClassVar[str] = "execute"
+    cell: str
+    revision: int
+    code: str
+    store: bool = True
+
+
+@dataclass(slots=True)
+class Complete(Message):
+    """Completions for `code` with the cursor at character `cursor`; answered by `Completions` with the same `request`."""
+
+    kind: ClassVar[str] = "complete"
+    request: int
+    code: str
+    cursor: int
+
+
+@dataclass(slots=True)
+class Inspect(Message):
+    """Documentation of the name at `cursor`; answered by `Documentation`."""
+
+    kind: ClassVar[str] = "inspect"
+    request: int
+    code: str
+    cursor: int
+
+
+@dataclass(slots=True)
+class ListVariables(Message):
+    """Ask for `Variables`. They are also sent after every cell."""
+
+    kind: ClassVar[str] = "list_variables"
+
+
+@dataclass(slots=True)
+class InputReply(Message):
+    """The answer to an `InputRequest`."""
+
+    kind: ClassVar[str] = "input_reply"
+    text: str
+
+
+@dataclass(slots=True)
+class Shutdown(Message):
+    """Leave in order."""
+
+    kind: ClassVar[str] = "shutdown"
+
+
+# -- events: kernel to front end --------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Ready(Message):
+    """The kernel accepts commands. `torch` says what `import torch` means ("tapescope" or "PyTorch 2.13.0")."""
+
+    kind: ClassVar[str] = "ready"
+    python: str
+    torch: str
+    device: str
+    process: int
+
+
+@dataclass(slots=True)
+class Status(Message):
+    """`state` is "busy" or "idle"; `cell` is the one that runs."""
+
+    kind: ClassVar[str] = "status"
+    state: str
+    cell: str | None = None
+
+
+@dataclass(slots=True)
+class Stream(Message):
+    """Text written to "stdout" or "stderr". Carriage returns are folded by the kernel within one event only."""
+
+    kind: ClassVar[str] = "stream"
+    cell: str | None
+    name: str
+    text: str
+
+
+@dataclass(slots=True)
+class DisplayData(Message):
+    """`display(obj)`. With `update` set, it replaces the output that had the same `display_id`."""
+
+    kind: ClassVar[str] = "display_data"
+    cell: str | None
+    data: MimeBundle
+    metadata: dict[str, Any] = field(default_factory=dict)
+    display_id: str | None = None
+    update: bool = False
+
+
+@dataclass(slots=True)
+class ExecuteResult(Message):
+    """The value of the cell's last expression."""
+
+    kind: ClassVar[str] = "execute_result"
+    cell: str | None
+    execution_count: int
+    data: MimeBundle
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ClearOutput(Message):
+    """Clear the cell's outputs; with `wait`, when the next output comes."""
+
+    kind: ClassVar[str] = "clear_output"
+    cell: str | None
+    wait: bool = False
+
+
+@dataclass(slots=True)
+class Error(Message):
+    """An exception that ended the cell. `traceback` holds lines with ANSI colours; `line` is the cell's own line."""
+
+    kind: ClassVar[str] = "error"
+    cell: str | None
+    ename: str
+    evalue: str
+    traceback: list[str]
+    line: int | None = None
+
+
+@dataclass(slots=True)
+class Executed(Message):
+    """A cell ended. `status` is "ok", "error", "interrupted" or "died" (sent by the transport)."""
+
+    kind: ClassVar[str] = "executed"
+    cell: str
+    status: str
+    execution_count: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class Tape(Message):
+    """The latest recorded tape, as `engine.observe.tape_json` describes it; at most ten a second.
+
+    `live` is set while the cell still runs. Each node's `source` also has "cell" and "revision" where it lies in a cell.
+    """
+
+    kind: ClassVar[str] = "tape"
+    cell: str | None
+    tape: dict[str, Any]
+    live: bool = False
+
+
+@dataclass(slots=True)
+class Variables(Message):
+    """What the user's namespace holds: dictionaries with name, type, value (short), and for tensors
+    shape, dtype, device, bytes, requires_grad."""
+
+    kind: ClassVar[str] = "variables"
+    variables: list[dict[str, Any]]
+
+
+@dataclass(slots=True)
+class Completions(Message):
+    """`matches` replace `code[start:end]`."""
+
+    kind: ClassVar[str] = "completions"
+    request: int
+    matches: list[str]
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class Documentation(Message):
+    """`text` is empty where nothing is known of the name."""
+
+    kind: ClassVar[str] = "documentation"
+    request: int
+    text: str
+
+
+@dataclass(slots=True)
+class InputRequest(Message):
+    """The cell waits for a line of text (`input()`, or `getpass` when `password`)."""
+
+    kind: ClassVar[str] = "input_request"
+    cell: str | None
+    prompt: str
+    password: bool = False
+
+
+@dataclass(slots=True)
+class Died(Message):
+    """The kernel is gone (sent by the transport). `reason` is a sentence, `advice` what to do."""
+
+    kind: ClassVar[str] = "died"
+    cell: str | None
+    exit_code: int | None
+    reason: str
+    advice: str
+
+
+COMMANDS: dict[str, type[Message]] = {
+    c.kind: c for c in (Execute, Complete, Inspect, ListVariables, InputReply, Shutdown)
+}
+EVENTS: dict[str, type[Message]] = {
+    e.kind: e
+    for e in (
+        Ready, Status, Stream, DisplayData, ExecuteResult, ClearOutput, Error, Executed, Tape, Variables,
+        Completions, Documentation, InputRequest, Died,
+    )
+}  # fmt: skip
+_ALL = {**COMMANDS, **EVENTS}
+
+
+class BadMessage(ValueError):
+    """Text that is no message of this contract."""
+
+
+def encode(message: Message) -> str:
+    """One line of JSON. Values that JSON does not know become their `str`."""
+    fields = {f.name: getattr(message, f.name) for f in dataclasses.fields(message)}
+    return json.dumps({"kind": message.kind, **fields}, default=str, ensure_ascii=False)
+
+
+def decode(text: str) -> Message:
+    """The message that `encode` wrote; raises BadMessage with the reason otherwise."""
+    try:
+        content = json.loads(text)
+        return _ALL[content.pop("kind")](**content)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise BadMessage(f"not a kernel message ({error}): {text[:200]!r}") from error

@@ -1,0 +1,231 @@
+"""What the engine tells about itself: small typed records, and one bus that carries them.
+
+Every record is a frozen dataclass with a `kind`, made only when somebody subscribed to that kind, and
+serialisable with `to_json`, so that a recorded run can be replayed without a device.  This file knows
+no tensors and imports nothing else of the engine: views and the notebook depend on it alone.
+
+Hot paths ask one attribute before they build a record::
+
+    if bus.op:
+        bus.publish(OpRecorded(...))
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+TAPE_MIME = "application/vnd.tapescope.tape+json"
+"""MIME type of a tape snapshot, the dictionary that `tape_json` describes."""
+
+TAPE_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A range of source text. Lines count from 1, columns (in characters) from 0, the end is exclusive."""
+
+    file: str
+    line: int
+    end_line: int
+    column: int
+    end_column: int
+    function: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What is known of a tensor without its values."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    device: str = "cpu"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"shape": list(self.shape), "dtype": self.dtype, "device": self.device}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Base of all records. `kind` names the record on the bus and in JSON."""
+
+    kind: ClassVar[str] = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as plain JSON values; fields whose name starts with `_` (live objects) are left out."""
+        out: dict[str, Any] = {"kind": self.kind}
+        for f in dataclasses.fields(self):
+            if not f.name.startswith("_"):
+                out[f.name] = _plain(getattr(self, f.name))
+        return out
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class OpRecorded(Record):
+    """One operator ran eagerly.
+
+    `node` is the sequence number of its tape node, or None where nothing was recorded for backward.
+    """
+
+    kind: ClassVar[str] = "op"
+    op: str
+    inputs: tuple[Meta, ...]
+    outputs: tuple[Meta, ...]
+    module: str
+    source: Source | None
+    node: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BackwardBegan(Record):
+    """`backward()` or `grad()` starts from these nodes. `_roots` are the live nodes, for a snapshot."""
+
+    kind: ClassVar[str] = "backward"
+    roots: tuple[int, ...]
+    source: Source | None
+    _roots: tuple[Any, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeVisited(Record):
+    """Backward ran through one node; `grads` are the gradients it handed on (None where not needed)."""
+
+    kind: ClassVar[str] = "node"
+    node: int
+    op: str
+    grads: tuple[Meta | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelBuilt(Record):
+    """A kernel was generated and compiled. `text` is its WGSL (or other) source."""
+
+    kind: ClassVar[str] = "kernel"
+    name: str
+    device: str
+    text: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLaunched(Record):
+    """A kernel was launched for an operator; `seconds` is None where the device does not tell."""
+
+    kind: ClassVar[str] = "launch"
+    name: str
+    op: str
+    device: str
+    workgroups: tuple[int, int, int]
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FellBack(Record):
+    """An operator has no kernel on its device and ran on the CPU, its inputs copied there and back."""
+
+    kind: ClassVar[str] = "fallback"
+    op: str
+    device: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BufferChanged(Record):
+    """Device memory was allocated (`bytes` > 0) or freed (`bytes` < 0); `total` is what is held now."""
+
+    kind: ClassVar[str] = "buffer"
+    device: str
+    bytes: int
+    total: int
+
+
+RECORDS: dict[str, type[Record]] = {
+    r.kind: r
+    for r in (OpRecorded, BackwardBegan, NodeVisited, KernelBuilt, KernelLaunched, FellBack, BufferChanged)
+}
+"""Every kind of record, by its name on the bus."""
+
+
+class Bus:
+    """Carries records to subscribers. One attribute a kind says whether anybody wants it."""
+
+    op = backward = node = kernel = launch = fallback = buffer = False
+
+    def __init__(self) -> None:
+        self._subscribers: dict[int, tuple[frozenset[str], Callable[[Record], None]]] = {}
+        self._tickets = itertools.count()
+
+    def subscribe(self, callback: Callable[[Record], None], kinds: Iterable[str] | None = None) -> Callable[[], None]:
+        """Call `callback(record)` for every record of `kinds` (all of them when None); returns the unsubscriber.
+
+        Raises ValueError for a kind that does not exist.
+        """
+        wanted = frozenset(RECORDS if kinds is None else kinds)
+        unknown = wanted - RECORDS.keys()
+        if unknown:
+            raise ValueError(f"no record kind {sorted(unknown)[0]!r}; the kinds are {', '.join(sorted(RECORDS))}")
+        ticket = next(self._tickets)
+        self._subscribers = {**self._subscribers, ticket: (wanted, callback)}
+        self._refresh()
+
+        def unsubscribe() -> None:
+            self._subscribers = {k: v for k, v in self._subscribers.items() if k != ticket}
+            self._refresh()
+
+        return unsubscribe
+
+    def publish(self, record: Record) -> None:
+        """Hand one record to everybody who wants its kind."""
+        for kinds, callback in self._subscribers.values():
+            if record.kind in kinds:
+                callback(record)
+
+    def _refresh(self) -> None:
+        for kind in RECORDS:
+            setattr(self, kind, any(kind in kinds for kinds, _ in self._subscribers.values()))
+
+
+bus = Bus()
+"""The one bus of the process."""
+
+
+def tape_json(nodes: list[dict[str, Any]], roots: list[int], *, dropped: int = 0) -> dict[str, Any]:
+    """The form of a tape snapshot, made by `engine.autograd.snapshot` and read by `graphviz_views`.
+
+    Each node is a dictionary:
+
+    ========  =====================================================================================
+    id        its sequence number (unique in the process)
+    kind      "op", or "leaf" for a tensor that gathers a gradient
+    op        operator name ("mul"); for a leaf, "leaf"
+    name      PyTorch's node name ("MulBackward0", "AccumulateGrad")
+    label     for a leaf: its parameter's name ("fc1.weight") where known, else ""
+    inputs    for each input that needs a gradient, the id of the node it comes from
+    outputs   list of {"shape", "dtype", "device"}
+    module    module path in which it was recorded ("net.fc1"), "" outside of modules
+    source    {"file", "line", "end_line", "column", "end_column", "function"} or None
+    saved     list of {"name", "shape", "dtype", "bytes"} kept for backward (empty once freed)
+    grad      {"shape", "dtype", "norm"} of its output's gradient where known, else None
+    ========  =====================================================================================
+
+    Nodes stand in the order in which they were recorded; `dropped` counts older nodes that were cut.
+    """
+    return {"version": TAPE_VERSION, "roots": roots, "nodes": nodes, "dropped": dropped}
