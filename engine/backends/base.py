@@ -1,0 +1,126 @@
+"""What a device must be able to do for the engine, and the registry of those that can.
+
+A backend owns *arrays*: opaque handles of its own (numpy's `ndarray` on the CPU) that must have a `.shape`
+tuple.  Kernels are plain functions registered by primitive name; they receive arrays where the operator
+has tensors and the remaining arguments as they are, and return fresh arrays.  Views, strides and storages
+are the engine's business: a backend only cuts an array out of the same memory when `view` asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..dtypes import dtype as DType
+    from ..ops.table import Op
+
+Array = Any
+Kernel = Callable[..., Any]
+
+
+class Backend:
+    """Base class of devices.
+
+    Subclasses set `name` and implement the methods below; kernels come from `register` or from `generate`.
+    """
+
+    name: ClassVar[str] = ""
+
+    def __init__(self) -> None:
+        self.kernels: dict[str, Kernel] = {}
+
+    # -- kernels --------------------------------------------------------------------------------
+
+    def register(self, op: str) -> Callable[[Kernel], Kernel]:
+        """Decorator: this function is the kernel of primitive `op` here."""
+
+        def put(kernel: Kernel) -> Kernel:
+            self.kernels[op] = kernel
+            return kernel
+
+        return put
+
+    def kernel(self, op: Op) -> Kernel:
+        """The kernel of `op`: the registered one, else a generated one, else a fallback over the CPU."""
+        found = self.kernels.get(op.name)
+        if found is None:
+            found = self.generate(op) or self.fall_back(op)
+            self.kernels[op.name] = found
+        return found
+
+    def generate(self, op: Op) -> Kernel | None:
+        """A kernel made from the operator's own description (pointwise expressions), or None."""
+        return None
+
+    def fall_back(self, op: Op) -> Kernel:
+        """A kernel that copies to the CPU and back. Raises NotImplementedError where that makes no sense."""
+        raise NotImplementedError(
+            f"{op.name} has no kernel on device {self.name!r}; move the tensors with .cpu() first"
+        )
+
+    # -- memory ---------------------------------------------------------------------------------
+
+    def empty(self, shape: Sequence[int], dtype: DType) -> Array:
+        """Contiguous memory with unspecified contents."""
+        raise NotImplementedError
+
+    def upload(self, array: np.ndarray, dtype: DType) -> Array:
+        """A copy of a numpy array in this device's memory."""
+        raise NotImplementedError
+
+    def download(self, array: Array, dtype: DType) -> np.ndarray:
+        """A copy in numpy's memory; waits for pending work."""
+        raise NotImplementedError
+
+    def view(self, array: Array, shape: Sequence[int], strides: Sequence[int], offset: int) -> Array:
+        """Another window on the memory of `array`: strides and absolute offset in elements."""
+        raise NotImplementedError
+
+    def geometry(self, array: Array) -> tuple[tuple[int, ...], int]:
+        """Strides and offset of `array` in its memory, both in elements."""
+        raise NotImplementedError
+
+    def cast(self, array: Array, dtype: DType) -> Array:
+        """The values converted to another dtype, in fresh memory."""
+        raise NotImplementedError
+
+    def copy(self, target: Array, source: Array) -> None:
+        """Write `source` (same shape or broadcast to it, same dtype) into the elements of `target`."""
+        raise NotImplementedError
+
+    def nbytes(self, array: Array) -> int:
+        """Bytes of the memory that `array` is a window of."""
+        raise NotImplementedError
+
+    def synchronize(self) -> None:
+        """Wait until everything launched has run."""
+
+
+_factories: dict[str, Callable[[], Backend]] = {}
+_backends: dict[str, Backend] = {}
+
+
+def register_backend(name: str, factory: Callable[[], Backend]) -> None:
+    """Make device `name` known; `factory` runs when it is first asked for."""
+    _factories[name] = factory
+    _backends.pop(name, None)
+
+
+def backend(name: str) -> Backend:
+    """The backend of device type `name`; raises RuntimeError naming the devices there are."""
+    found = _backends.get(name)
+    if found is None:
+        if name not in _factories:
+            raise RuntimeError(
+                f"Expected one of {', '.join(sorted(_factories))} device type at start of device string: {name}"
+            )
+        found = _backends[name] = _factories[name]()
+    return found
+
+
+def device_names() -> list[str]:
+    """The device types that can be asked for."""
+    return sorted(_factories)
