@@ -157,7 +157,10 @@ class Error(Message):
 
 @dataclass(slots=True)
 class Executed(Message):
-    """A cell ended. `status` is "ok", "error", "interrupted" or "died" (sent by the transport)."""
+    """A cell ended. `status` is "ok", "error", "interrupted", or, sent by the transport, "died" or "aborted".
+
+    "aborted" means that it never began: it was queued when an earlier cell failed or was interrupted.
+    """
 
     kind: ClassVar[str] = "executed"
     cell: str
