@@ -1,0 +1,78 @@
+# Everything a person or CI does with a checkout.  `make help` lists it.
+# The virtual environment .venv is made once; stamp files in it say what has been installed from which pyproject.toml.
+
+VENV := .venv
+BIN := $(VENV)/bin
+FILE ?= examples/01_digits.py
+PYTEST_ARGS ?=
+CONFORMANCE := ../shared/conformance
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint format bench conformance system clean
+
+help:
+	@echo 'make run          open the terminal app on $(FILE) (FILE=... for another notebook)'
+	@echo 'make test         install what the tests need and run them (PYTEST_ARGS="-k tape" for some)'
+	@echo 'make lint         ruff, pyright and the import contracts'
+	@echo 'make format       let ruff lay out the code'
+	@echo 'make bench        run the benchmarks'
+	@echo 'make conformance  hold the engine against PyTorch (installs torch 2.13.0, large)'
+	@echo 'make clean        remove the virtual environments and what was built'
+
+run: $(VENV)/.run
+	@$(BIN)/tapescope $(FILE)
+
+# Two processes, one file each at a time: module fixtures (kernels, devices) are made once.
+test: $(VENV)/.dev system
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --session-timeout 900 $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/pyright
+
+format: $(VENV)/.dev
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+system:
+	@sh tests/system-packages.sh
+
+# OPENBLAS_*: settings that old OpenBLAS builds need on some processors make a current one several times slower.
+bench: $(VENV)/.dev
+	@found=; for file in benchmarks/*.py; do \
+	  case "$$file" in */_*|*'*'*) continue;; esac; found=yes; echo "== $$file"; \
+	  env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(BIN)/python "$$file" || exit 1; \
+	done; test -n "$$found" || echo 'benchmarks/ holds no benchmark yet.'
+
+conformance:
+	@if test -d $(CONFORMANCE); then \
+	  $(MAKE) --no-print-directory $(VENV)-conformance/.done && \
+	  for script in $(CONFORMANCE)/*.py; do echo "== $$script"; $(VENV)-conformance/bin/python "$$script" $(CONFORMANCE_ARGS) || exit 1; done; \
+	else echo 'There is no $(CONFORMANCE) beside this checkout, so there is nothing to compare with.' >&2; exit 1; fi
+
+clean:
+	rm -rf $(VENV) $(VENV)-conformance build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.made: .ci/make-venv
+	@bash .ci/make-venv $(VENV)
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.made pyproject.toml
+	@echo 'Installing tapescope and what it needs ...' >&2
+	@$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.made pyproject.toml
+	@echo 'Installing tapescope with the tools for tests and lint ...' >&2
+	@$(BIN)/python -m pip install --quiet --editable '.[test,lint]'
+	@touch $@ $(VENV)/.run
+
+# Exactly this version: the expected values are its own.
+$(VENV)-conformance/.done: .ci/make-venv pyproject.toml
+	@bash .ci/make-venv $(VENV)-conformance
+	@$(VENV)-conformance/bin/python -m pip install --quiet 'torch==2.13.0' expecttest --editable .
+	@touch $@
