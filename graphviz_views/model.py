@@ -1,0 +1,431 @@
+"""The graph that every view draws: nodes, edges and nested scopes, with the questions one asks of them.
+
+A `Graph` does not change once it is built; builders (`tape.py`) make it, outlines, layouts and writers read
+it.  Two invariants hold for every graph, whatever the records looked like, and the views rely on them:
+
+- nodes stand in an order in which every edge leads from an earlier node to a later one;
+- each scope covers a contiguous range of that order, so that folding scopes to single boxes leaves no cycle.
+
+This file knows neither where the records came from nor how they are drawn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from .labels import bytes_text, clean, count_text, shape_text
+
+NodeId = int | str
+"""Identity of a node: the sequence number on a tape; other graphs may use names."""
+
+ROOT = ""
+"""Id of the scope that holds everything."""
+
+MAX_DEPTH = 32
+"""Scopes nest at most this deep; the rest of a longer module path stays in one name."""
+
+ELEMENT_BYTES = {
+    "bool": 1, "uint8": 1, "int8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1,
+    "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2,
+    "int32": 4, "uint32": 4, "float32": 4,
+    "int64": 8, "uint64": 8, "float64": 8, "complex64": 8, "complex128": 16,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRange:
+    """Where in the source a node was recorded: lines count from 1, columns from 0, the end column is exclusive.
+
+    `cell` and `revision` are set where the range lies in a notebook's cell.
+    """
+
+    file: str
+    line: int
+    end_line: int
+    column: int = 0
+    end_column: int = 0
+    function: str = ""
+    cell: str = ""
+    revision: int | None = None
+
+    @property
+    def text(self) -> str:
+        """Short form for people: "cell 3:12" or "train.py:12"."""
+        place = f"cell {self.cell}" if self.cell else re.split(r"[/\\]", self.file)[-1]
+        return f"{place}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFacts:
+    """What is known of a tensor without its values."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    device: str = ""
+
+    @property
+    def bytes(self) -> int | None:
+        """Size of its elements in bytes, None for a dtype that is not known."""
+        size = ELEMENT_BYTES.get(self.dtype)
+        if size is None:
+            return None
+        for n in self.shape:
+            size *= n
+        return size
+
+    @property
+    def text(self) -> str:
+        """ "[64, 10] float32"."""
+        return f"{shape_text(self.shape)} {self.dtype}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class SavedTensor:
+    """A tensor that a node keeps for its backward."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient:
+    """What backward brought to a node: the gradient of its output. `norm` is None where it was not measured."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    norm: float | None = None
+
+    @property
+    def text(self) -> str:
+        """ "grad [64, 10], norm 0.0312"."""
+        return f"grad {shape_text(self.shape)}" + ("" if self.norm is None else f", norm {self.norm:.4g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """A small label on a node in place of a node of its own, such as a parameter: "weight [10, 64]".
+
+    `node_id` is the node that it stands for, None where there is none.
+    """
+
+    text: str
+    kind: str
+    node_id: NodeId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operator (kind "op") or one tensor that gathers a gradient (kind "leaf").
+
+    `op` is the operator's name, `name` its name on the tape ("MulBackward0"), `label` a leaf's name ("fc1.weight").
+    `is_root` marks nodes from which backward starts.
+    """
+
+    id: NodeId
+    kind: Literal["op", "leaf"]
+    op: str
+    name: str = ""
+    label: str = ""
+    outputs: tuple[TensorFacts, ...] = ()
+    module: str = ""
+    source: SourceRange | None = None
+    saved: tuple[SavedTensor, ...] = ()
+    badges: tuple[Badge, ...] = ()
+    grad: Gradient | None = None
+    is_root: bool = False
+
+    @property
+    def title(self) -> str:
+        """What the node is called in a picture: a leaf's own name, else the operator."""
+        return self.label if self.kind == "leaf" and self.label else self.op
+
+    @property
+    def shape_text(self) -> str:
+        """The shapes of all outputs: "[64, 10]", or "[64], [64]"."""
+        return ", ".join(shape_text(t.shape) for t in self.outputs)
+
+    @property
+    def dtype_text(self) -> str:
+        """The dtypes of all outputs, each named once."""
+        return ", ".join(dict.fromkeys(t.dtype for t in self.outputs if t.dtype))
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of its outputs, as far as known."""
+        return sum(t.bytes or 0 for t in self.outputs)
+
+    @property
+    def saved_bytes(self) -> int:
+        """Bytes that it keeps for backward."""
+        return sum(t.bytes for t in self.saved)
+
+
+class Edge(NamedTuple):
+    """A value flows from node `source` to input number `slot` of node `target`."""
+
+    source: NodeId
+    target: NodeId
+    slot: int = 0
+
+
+class Item(NamedTuple):
+    """One child of a scope, in order: a node (`key` is its id) or a scope (`key` is the scope's id)."""
+
+    kind: Literal["node", "scope"]
+    key: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A nest of nodes: one stretch of the recorded order under one module path.
+
+    A module that is called again later opens a scope of its own, with an id such as "net#2".
+    It covers `graph.nodes[start:stop]`.
+    """
+
+    id: str
+    path: str
+    name: str
+    kind: str
+    parent: str | None
+    items: tuple[Item, ...]
+    start: int
+    stop: int
+
+    @property
+    def trivial(self) -> bool:
+        """Holds a single node: views show the node alone, its module path says the rest."""
+        return self.stop - self.start == 1
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes in recorded order, edges, scopes, and `notes`: sentences about what could not be used.
+
+    Make one with `Graph.build`, which computes the scopes; the constructor trusts its arguments.
+    """
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    scopes: dict[str, Scope]
+    scope_of: dict[NodeId, str]
+    title: str = "Graph"
+    notes: tuple[str, ...] = ()
+    aliases: dict[NodeId, tuple[NodeId, ...]] = field(default_factory=dict)
+    """Ids that have no node of their own (leaves shown as badges), with the nodes that carry their badge."""
+
+    @classmethod
+    def build(
+        cls,
+        nodes: Sequence[Node],
+        edges: Iterable[Edge],
+        *,
+        title: str = "Graph",
+        notes: Iterable[str] = (),
+        aliases: dict[NodeId, tuple[NodeId, ...]] | None = None,
+    ) -> Graph:
+        """A graph of `nodes`, which must stand in an order that fits the edges.
+
+        Raises ValueError where two nodes share an id, an edge's end is missing, or an edge leads backwards.
+        """
+        position = {node.id: i for i, node in enumerate(nodes)}
+        if len(position) != len(nodes):
+            raise ValueError("two nodes of the graph have the same id; ids must be unique")
+        edges = tuple(edges)
+        for edge in edges:
+            if edge.source not in position or edge.target not in position:
+                raise ValueError(f"edge {edge.source} -> {edge.target} has an end that is no node of the graph")
+            if position[edge.source] >= position[edge.target]:
+                raise ValueError(f"edge {edge.source} -> {edge.target} leads backwards in the order of the nodes")
+        scopes, scope_of = build_scopes(nodes)
+        return cls(tuple(nodes), edges, scopes, scope_of, title, tuple(notes), aliases or {})
+
+    # -- look-up ------------------------------------------------------------------------------------
+
+    @cached_property
+    def position(self) -> dict[NodeId, int]:
+        """Index in `nodes` by id."""
+        return {node.id: i for i, node in enumerate(self.nodes)}
+
+    def node(self, node_id: NodeId) -> Node:
+        """The node with this id; raises KeyError where there is none."""
+        return self.nodes[self.position[node_id]]
+
+    def __contains__(self, node_id: object) -> bool:
+        return node_id in self.position
+
+    def carriers(self, node_id: NodeId) -> tuple[NodeId, ...]:
+        """The nodes that stand for this id: itself, or the nodes that carry it as a badge; () when unknown."""
+        return (node_id,) if node_id in self.position else self.aliases.get(node_id, ())
+
+    def inputs(self, node_id: NodeId) -> tuple[NodeId, ...]:
+        """The nodes whose values it uses, by input number."""
+        return self._inputs.get(node_id, ())
+
+    def users(self, node_id: NodeId) -> tuple[NodeId, ...]:
+        """The nodes that use its values, in recorded order, each once."""
+        return self._users.get(node_id, ())
+
+    @cached_property
+    def _inputs(self) -> dict[NodeId, tuple[NodeId, ...]]:
+        found: dict[NodeId, list[Edge]] = {}
+        for edge in self.edges:
+            found.setdefault(edge.target, []).append(edge)
+        return {key: tuple(e.source for e in sorted(es, key=lambda e: e.slot)) for key, es in found.items()}
+
+    @cached_property
+    def _users(self) -> dict[NodeId, tuple[NodeId, ...]]:
+        found: dict[NodeId, dict[NodeId, None]] = {}
+        for edge in sorted(self.edges, key=lambda e: self.position[e.target]):
+            found.setdefault(edge.source, {})[edge.target] = None
+        return {key: tuple(targets) for key, targets in found.items()}
+
+    def nodes_at(self, file_or_cell: str, line: int, *, revision: int | None = None) -> list[NodeId]:
+        """Nodes recorded at a line of a file or of a cell (by its id), in recorded order.
+
+        With `revision`, only nodes recorded by that revision of the cell.
+        """
+        return [
+            node_id
+            for node_id, source in self._by_place.get(clean(file_or_cell), ())
+            if source.line <= line <= source.end_line and revision in (None, source.revision)
+        ]
+
+    @cached_property
+    def _by_place(self) -> dict[str, list[tuple[NodeId, SourceRange]]]:
+        found: dict[str, list[tuple[NodeId, SourceRange]]] = {}
+        for node in self.nodes:
+            if node.source is not None:
+                for place in {node.source.file, node.source.cell} - {""}:
+                    found.setdefault(place, []).append((node.id, node.source))
+        return found
+
+    def scope_chain(self, node_id: NodeId) -> list[Scope]:
+        """The scopes around a node, outermost first, without the root."""
+        chain: list[Scope] = []
+        scope_id: str | None = self.scope_of[node_id]
+        while scope_id:
+            chain.append(self.scopes[scope_id])
+            scope_id = self.scopes[scope_id].parent
+        return chain[::-1]
+
+    # -- search -------------------------------------------------------------------------------------
+
+    def search(self, query: str) -> list[NodeId]:
+        """Nodes that match every term of `query`, in recorded order; none for an empty query.
+
+        A term is a shape ("[64, 10]", "[*, 10]", "64x10"), a line ("line:12", ":12"), a number (a line, or a size
+        in a shape), "op:..." or "name:..." (a part of the operator or of a name), or any text: a part of an
+        operator, a name, a module path, a dtype, a badge or a function.  Capitals do not matter.
+        """
+        terms = [_term(t) for t in re.findall(r"\[[^\]]*\]|\S+", query)]
+        return [node.id for node in self.nodes if all(term(node) for term in terms)] if terms else []
+
+    def summary(self) -> str:
+        """One line: how many nodes, edges and scopes, and what backward keeps."""
+        ops = Counter(node.kind for node in self.nodes)
+        saved = sum(node.saved_bytes for node in self.nodes)
+        leaves = ops["leaf"] + len(self.aliases)
+        parts = [count_text(ops["op"], "operation")]
+        if leaves:
+            parts.append(count_text(leaves, "leaf", "leaves"))
+        if saved:
+            parts.append(f"{bytes_text(saved)} saved for backward")
+        return ", ".join(parts)
+
+
+def _term(term: str) -> Callable[[Node], bool]:
+    """The test that one term of a search stands for."""
+    folded = term.casefold()
+    head, colon, rest = folded.partition(":")
+    if colon and head in ("", "line") and rest.isdecimal():
+        return lambda node: _on_line(node, int(rest))
+    if colon and head == "op":
+        return lambda node: rest in node.op.casefold()
+    if colon and head == "name":
+        return lambda node: any(rest in text.casefold() for text in (node.name, node.label, node.module))
+    if folded.startswith("[") and folded.endswith("]"):
+        return _shape_term([size.strip() for size in folded[1:-1].split(",") if size.strip()])
+    if re.fullmatch(r"(\d+|\*)(x(\d+|\*))+", folded):
+        return _shape_term(folded.split("x"))
+    if folded.isdecimal():
+        number = int(folded)
+        return lambda node: _on_line(node, number) or any(number in t.shape for t in node.outputs)
+    return lambda node: folded in _haystack(node)
+
+
+def _shape_term(sizes: list[str]) -> Callable[[Node], bool]:
+    def matches(node: Node) -> bool:
+        return any(
+            len(t.shape) == len(sizes) and all(want in ("*", str(n)) for want, n in zip(sizes, t.shape, strict=True))
+            for t in node.outputs
+        )
+
+    return matches
+
+
+def _on_line(node: Node, line: int) -> bool:
+    return node.source is not None and node.source.line <= line <= node.source.end_line
+
+
+def _haystack(node: Node) -> str:
+    texts = [node.op, node.name, node.label, node.module, node.dtype_text, *(b.text for b in node.badges)]
+    if node.source is not None:
+        texts += [node.source.function, node.source.text]
+    return "\n".join(texts).casefold()
+
+
+def build_scopes(nodes: Sequence[Node]) -> tuple[dict[str, Scope], dict[NodeId, str]]:
+    """Nest nodes by module path, in recorded order: the scopes by id (outer before inner), and each node's scope."""
+
+    class _Open:
+        def __init__(self, scope_id: str, path: str, name: str, parent: str | None, start: int) -> None:
+            self.id, self.path, self.name, self.parent, self.start = scope_id, path, name, parent, start
+            self.stop = start
+            self.items: list[Item] = []
+
+    everything = _Open(ROOT, "", "", None, 0)
+    opened = [everything]
+    stack = [everything]
+    calls: Counter[str] = Counter()
+    used = {ROOT}
+    scope_of: dict[NodeId, str] = {}
+    for index, node in enumerate(nodes):
+        names = [name for name in node.module.split(".", MAX_DEPTH - 1) if name]
+        keep = 0
+        while keep < len(names) and keep + 1 < len(stack) and stack[keep + 1].name == names[keep]:
+            keep += 1
+        for left in stack[keep + 1 :]:
+            left.stop = index
+        del stack[keep + 1 :]
+        for name in names[keep:]:
+            path = f"{stack[-1].path}.{name}" if stack[-1].path else name
+            scope = _Open(_unused(path, calls, used), path, name, stack[-1].id, index)
+            stack[-1].items.append(Item("scope", scope.id))
+            stack.append(scope)
+            opened.append(scope)
+        stack[-1].items.append(Item("node", node.id))
+        scope_of[node.id] = stack[-1].id
+    for left in stack:
+        left.stop = len(nodes)
+    return {
+        s.id: Scope(s.id, s.path, s.name, "module" if s.id else "root", s.parent, tuple(s.items), s.start, s.stop)
+        for s in opened
+    }, scope_of
+
+
+def _unused(path: str, calls: Counter[str], used: set[str]) -> str:
+    """The id of the next scope with this path: the path itself, then "path#2", ... (never one that is taken)."""
+    scope_id = path
+    while scope_id in used or not calls[path]:
+        calls[path] += 1
+        scope_id = path if calls[path] == 1 else f"{path}#{calls[path]}"
+    used.add(scope_id)
+    return scope_id
