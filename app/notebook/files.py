@@ -10,7 +10,15 @@ from pathlib import Path
 from .document import Notebook
 from .errors import NotebookError
 
-__all__ = ["Generation", "NotebookError", "changed_on_disk", "generations", "load", "new_notebook", "save"]
+__all__ = [
+    "Generation",
+    "NotebookError",
+    "changed_on_disk",
+    "generations",
+    "load",
+    "new_notebook",
+    "save",
+]
 
 KEPT_GENERATIONS = 20
 

@@ -23,7 +23,10 @@ def append_output(cell: Cell, output: Output, display_id: str | None = None) -> 
 
 
 def update_display(
-    notebook: Notebook, display_id: str, data: dict[str, Any], metadata: dict[str, Any] | None = None
+    notebook: Notebook,
+    display_id: str,
+    data: dict[str, Any],
+    metadata: dict[str, Any] | None = None,
 ) -> list[str]:
     """Replace data and metadata of every output with that display id; returns the ids of the cells that changed."""
     raise NotImplementedError
