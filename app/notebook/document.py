@@ -154,7 +154,8 @@ class Notebook:
     def split(self, index: int, offset: int) -> Cell:
         """Split the cell at character `offset` of its source; returns the new lower cell.
 
-        The upper cell keeps id and outputs. A newline at the place of the split belongs to neither (`merge` puts it back).
+        The upper cell keeps id and outputs. A newline at the place of the split belongs to
+        neither (`merge` puts it back).
         """
         cell = self.cells[self._checked_index(index)]
         if not 0 <= offset <= len(cell.source):

@@ -1,4 +1,4 @@
-"""Documents on disk: load and save, atomically, with earlier generations kept. The formats themselves stand elsewhere."""
+"""Documents on disk: load and save, atomically, with earlier generations kept. The formats stand elsewhere."""
 
 from __future__ import annotations
 
