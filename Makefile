@@ -63,16 +63,16 @@ $(VENV)/.made: .ci/make-venv
 
 $(VENV)/.run: $(VENV)/.made pyproject.toml
 	@echo 'Installing tapescope and what it needs ...' >&2
-	@$(BIN)/python -m pip install --quiet --editable .
+	@$(BIN)/python -m pip install -qq --editable .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.made pyproject.toml
 	@echo 'Installing tapescope with the tools for tests and lint ...' >&2
-	@$(BIN)/python -m pip install --quiet --editable '.[test,lint]'
+	@$(BIN)/python -m pip install -qq --editable '.[test,lint]'
 	@touch $@ $(VENV)/.run
 
 # Exactly this version: the expected values are its own.
 $(VENV)-conformance/.done: .ci/make-venv pyproject.toml
 	@bash .ci/make-venv $(VENV)-conformance
-	@$(VENV)-conformance/bin/python -m pip install --quiet 'torch==2.13.0' expecttest --editable .
+	@$(VENV)-conformance/bin/python -m pip install -qq 'torch==2.13.0' expecttest --editable .
 	@touch $@
