@@ -316,6 +316,12 @@ class Graph:
             scope_id = self.scopes[scope_id].parent
         return chain[::-1]
 
+    def scope_title(self, scope_id: str) -> str:
+        """What a scope is called in a picture: its name, and for a mere number its container's too ("blocks.0")."""
+        scope = self.scopes[scope_id]
+        outer = self.scopes[scope.parent].name if scope.parent else ""
+        return f"{outer}.{scope.name}" if outer and scope.name.isdecimal() else scope.name
+
     # -- search -------------------------------------------------------------------------------------
 
     def search(self, query: str) -> list[NodeId]:

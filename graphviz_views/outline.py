@@ -195,7 +195,9 @@ class Outline:
         )
 
     def _scope_row(self, scope: Scope, depth: int, *, folded: bool) -> OutlineRow:
-        return self._group_row("scope", scope.name, scope.id, scope.start, scope.stop, depth, folded, scope.path)
+        return self._group_row(
+            "scope", self.graph.scope_title(scope.id), scope.id, scope.start, scope.stop, depth, folded, scope.path
+        )
 
     def _repeat_row(self, repeat: Repeat, depth: int, *, folded: bool) -> OutlineRow:
         label = f"{repeat.label} x{repeat.count}" + (", one shown" if folded else "")

@@ -115,9 +115,7 @@ def _label(graph: Graph, scope: Scope, first: int, period: int, count: int) -> s
     """What repeats, for people: "blocks.0 to blocks.11", or the operators of one turn."""
     items = scope.items[first : first + period * count]
     if period == 1 and items[0].kind == "scope":
-        ends = [graph.scopes[str(item.key)] for item in (items[0], items[-1])]
-        # a number alone says little: "0" in "net.blocks" is called "blocks.0"
-        names = [f"{scope.name}.{s.name}" if s.name.isdecimal() and scope.name else s.name for s in ends]
+        names = [graph.scope_title(str(item.key)) for item in (items[0], items[-1])]
         return trim(names[0] if names[0] == names[1] else f"{names[0]} to {names[1]}", 48)
     names = [
         graph.scopes[str(item.key)].name if item.kind == "scope" else graph.node(item.key).title

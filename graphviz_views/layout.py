@@ -1,0 +1,364 @@
+"""Place a picture's boxes in layers, values flowing downwards: the coordinates that SVG and other writers draw.
+
+Each frame is laid out by itself, inner frames first, and stands in its parent's layout as one large box; values
+that cross a frame's border enter and leave through ports on its upper and lower edge.  Within a frame the steps are
+the usual ones of layered drawing (Sugiyama, Tagawa and Toda, 1981): longest-path layers, sources pulled down to
+their users, barycentre sweeps for the order within layers, and places by weighted isotonic regression.  A line over
+many layers is not drawn: its ends are named as stubs instead.
+
+Everything is deterministic and without recursion; units are the caller's.  This file knows sizes, not texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from .ordering import Net, order_layers, place_layers
+from .picture import Picture
+
+MAX_SPAN = 8
+"""A line that runs through more layers than this becomes a stub at both of its ends."""
+
+
+class Size(NamedTuple):
+    width: float
+    height: float
+
+
+class Rect(NamedTuple):
+    """A rectangle by its upper left corner."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spacing:
+    """Distances: between neighbours in a layer, between layers, inside a frame, above its content for its title."""
+
+    across: float = 22
+    down: float = 26
+    padding: float = 14
+    title: float = 22
+    port: float = 14
+    slope: float = 0.09
+    """Layers move apart by this part of the widest sideways step between them, up to `steepest`."""
+    steepest: float = 44
+
+
+class Route(NamedTuple):
+    """A drawn line from the lower edge of box `source` to the upper edge of box `target`, through `points`."""
+
+    source: str
+    target: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stubs:
+    """Lines that are too long to draw: for each box the boxes at their other ends."""
+
+    inputs: dict[str, list[str]]
+    users: dict[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Absolute rectangles of boxes and frames, and routes. `width` and `height` hold all of them."""
+
+    width: float
+    height: float
+    boxes: dict[str, Rect]
+    frames: dict[str, Rect]
+    routes: tuple[Route, ...]
+    stubs: Stubs
+
+
+Measure = Callable[[str, Stubs], Size]
+"""Tells the size of a box by its key; it may grow by what its stubs say."""
+
+
+def lay_out(
+    picture: Picture,
+    measure: Measure,
+    title_width: Callable[[str], float] = lambda title: 7.0 * len(title),
+    spacing: Spacing = Spacing(),
+    *,
+    max_span: int = MAX_SPAN,
+) -> Layout:
+    """Coordinates for a picture: no two boxes overlap, every box lies above those that use its values."""
+    levels = {key: _Level(key, len(frame.children)) for key, frame in picture.frames.items()}
+    paths = _link(picture, levels)
+    for level in levels.values():
+        level.assign_layers()
+    stubs = Stubs({}, {})
+    drawn: list[tuple[tuple[str, str], list[tuple[str, _Line]]]] = []
+    for ends, path in paths.items():
+        if any(levels[frame].span(line) > max_span for frame, line in path):
+            stubs.users.setdefault(ends[0], []).append(ends[1])
+            stubs.inputs.setdefault(ends[1], []).append(ends[0])
+        else:
+            drawn.append((ends, path))
+            for frame, line in path:
+                levels[frame].drawn[line] = None
+    for frame in reversed(picture.frames.values()):  # inner before outer
+        level = levels[frame.key]
+        for place, child in enumerate(frame.children):
+            if child.kind == "box":
+                level.sizes[place] = measure(child.key, stubs)
+            else:
+                inner = levels[child.key]
+                level.sizes[place] = inner.size
+                level.ports_above[place], level.ports_below[place] = inner.port_places()
+        level.place(spacing, title_width(frame.title) if frame.title else 0.0, framed=frame.parent is not None)
+    return _absolute(picture, levels, drawn, stubs)
+
+
+class _Line(NamedTuple):
+    """A value's way through one frame. Ends are children by number, or ports (`_IN`, `_OUT`) of the value."""
+
+    value: str
+    source: int
+    target: int
+
+
+_IN = -1
+_OUT = -2
+
+
+@dataclass
+class _Level:
+    """The layout of one frame's children. Elements are children, then ports, then bends of lines."""
+
+    key: str
+    count: int
+    lines: dict[_Line, None] = field(default_factory=dict)
+    drawn: dict[_Line, None] = field(default_factory=dict)
+    layer: list[int] = field(default_factory=list)
+    last: int = 0
+    sizes: dict[int, Size] = field(default_factory=dict)
+    ports_above: dict[int, dict[str, float]] = field(default_factory=dict)
+    ports_below: dict[int, dict[str, float]] = field(default_factory=dict)
+    size: Size = field(default_factory=lambda: Size(0, 0))
+    rects: dict[int, Rect] = field(default_factory=dict)
+    points: dict[_Line, list[tuple[float, float]]] = field(default_factory=dict)
+    inputs: dict[str, float] = field(default_factory=dict)
+    outputs: dict[str, float] = field(default_factory=dict)
+
+    # -- layers -------------------------------------------------------------------------------------
+
+    def assign_layers(self) -> None:
+        """Longest path from the top; children that use nothing stand just above their first user."""
+        above: list[list[int]] = [[] for _ in range(self.count)]
+        below: list[list[int]] = [[] for _ in range(self.count)]
+        has_input = [False] * self.count
+        for line in self.lines:
+            if line.source >= 0 and line.target >= 0:
+                above[line.target].append(line.source)
+                below[line.source].append(line.target)
+            elif line.source == _IN and line.target >= 0:
+                has_input[line.target] = True
+        self.layer = [0] * self.count
+        for child in range(self.count):  # children stand in an order that fits the lines
+            self.layer[child] = 1 + max((self.layer[a] for a in above[child]), default=-1)
+        for child in reversed(range(self.count)):
+            if not above[child] and not has_input[child] and below[child]:
+                self.layer[child] = min(self.layer[b] for b in below[child]) - 1
+        self.last = max(self.layer, default=0)
+
+    def span(self, line: _Line) -> int:
+        """How many layers a line leads down."""
+        source = -1 if line.source == _IN else self.layer[line.source]
+        target = self.last + 1 if line.target == _OUT else self.layer[line.target]
+        return target - source
+
+    def port_places(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Where values enter above and leave below, by value, from the left edge."""
+        return self.inputs, self.outputs
+
+    # -- places -------------------------------------------------------------------------------------
+
+    def place(self, spacing: Spacing, title_width: float, *, framed: bool) -> None:
+        """Compute the rectangles of the children and the points of the lines, relative to this frame."""
+        net = Net()
+        elements = [net.add(self.layer[c] + 1, self.sizes[c].width, spacing.across) for c in range(self.count)]
+        chains: dict[_Line, list[int]] = {}
+        ends: dict[_Line, int] = {}  # the last piece of each line
+        bends: dict[tuple[str, int], list[int]] = {}  # by value and source: one element a layer, shared by its lines
+        for line in self.drawn:
+            top = 0 if line.source == _IN else self.layer[line.source] + 1
+            bottom = self.last + 2 if line.target == _OUT else self.layer[line.target] + 1
+            if (line.value, line.source) not in bends:
+                start = net.add(0, 0, spacing.port) if line.source == _IN else elements[line.source]
+                bends[line.value, line.source] = [start]
+            shared = bends[line.value, line.source]
+            leaves_at = self.ports_below.get(line.source, {}).get(line.value)
+            while len(shared) < bottom - top:
+                bend = net.add(top + len(shared), 0, spacing.port)
+                first = len(shared) == 1
+                net.join(shared[-1], bend, leaves_at if first else None, None, weight=1.0 if first else 4.0)
+                shared.append(bend)
+            above = shared[bottom - top - 1]
+            end = net.add(bottom, 0, spacing.port) if line.target == _OUT else elements[line.target]
+            direct = bottom - top == 1
+            ends[line] = net.join(
+                above,
+                end,
+                leaves_at if direct else None,
+                self.ports_above.get(line.target, {}).get(line.value),
+                weight=3.0 if direct else 1.0,
+            )
+            chains[line] = [*shared[: bottom - top], end]
+        order_layers(net)
+        place_layers(net)
+        self._measure_layers(net, chains, ends, elements, spacing, title_width, framed=framed)
+
+    def _measure_layers(
+        self,
+        net: Net,
+        chains: dict[_Line, list[int]],
+        ends: dict[_Line, int],
+        elements: list[int],
+        spacing: Spacing,
+        title_width: float,
+        *,
+        framed: bool,
+    ) -> None:
+        padding = spacing.padding if framed else 0.0
+        left, right = net.extent()
+        width = max(right - left, title_width) + 2 * padding
+        shift = (width - (right - left)) / 2 - left
+        rows = self.last + 3  # ports above, children, ports below
+        heights = [0.0] * rows
+        for child, element in enumerate(elements):
+            row = net.layer[element]
+            heights[row] = max(heights[row], self.sizes[child].height)
+        gaps = net.gaps(rows, spacing.down, spacing.slope, spacing.steepest)
+        if framed:
+            gaps[0] = spacing.title + padding / 2 + max(0.0, gaps[0] - spacing.down)
+            gaps[-1] = padding + max(0.0, gaps[-1] - spacing.down)
+        else:
+            gaps[0] = gaps[-1] = 0.0
+        tops = [0.0] * rows
+        for row in range(1, rows):
+            tops[row] = tops[row - 1] + heights[row - 1] + gaps[row - 1]
+        height = tops[-1]
+        self.size = Size(width, height)
+        for child, element in enumerate(elements):
+            size = self.sizes[child]
+            row = net.layer[element]
+            self.rects[child] = Rect(
+                net.x[element] + shift, tops[row] + (heights[row] - size.height) / 2, size.width, size.height
+            )
+        slots = net.spread({e for c, e in enumerate(elements) if c not in self.ports_above})
+        for line, chain in chains.items():
+            self.points[line] = self._route(line, chain, slots.get(ends[line]), net, tops, heights, shift)
+
+    def _route(
+        self,
+        line: _Line,
+        chain: list[int],
+        slot: float | None,
+        net: Net,
+        tops: list[float],
+        heights: list[float],
+        shift: float,
+    ) -> list[tuple[float, float]]:
+        points: list[tuple[float, float]] = []
+        if line.source == _IN:
+            x = net.x[chain[0]] + shift
+            self.inputs[line.value] = x
+            points.append((x, 0.0))
+        else:
+            rect = self.rects[line.source]
+            at = self.ports_below.get(line.source, {}).get(line.value)
+            x = rect.x + (rect.width / 2 if at is None else at)
+            row = net.layer[chain[0]]
+            points += [(x, rect.y + rect.height), (x, tops[row] + heights[row])]
+        for bend in chain[1:-1]:
+            x, row = net.x[bend] + shift, net.layer[bend]
+            points += [(x, tops[row]), (x, tops[row] + heights[row])]
+        if line.target == _OUT:
+            x = net.x[chain[-1]] + shift
+            self.outputs[line.value] = x
+            points.append((x, tops[self.last + 2]))
+        else:
+            rect = self.rects[line.target]
+            at = self.ports_above.get(line.target, {}).get(line.value)
+            x = rect.x + (slot if at is None and slot is not None else rect.width / 2 if at is None else at)
+            points += [(x, tops[net.layer[chain[-1]]]), (x, rect.y)]
+        return points
+
+
+def _link(picture: Picture, levels: dict[str, _Level]) -> dict[tuple[str, str], list[tuple[str, _Line]]]:
+    """Lead each of the picture's lines through the frames around its ends; returns its way, from source to target."""
+    place: dict[str, int] = {}  # of a box among the children of its frame
+    home: dict[str, str] = {}
+    outside: dict[str, tuple[str, int]] = {}  # of a frame: its parent, and its place there
+    depth: dict[str, int] = {}
+    for frame in picture.frames.values():
+        depth[frame.key] = 0 if frame.parent is None else depth[frame.parent] + 1
+        for number, child in enumerate(frame.children):
+            if child.kind == "box":
+                place[child.key], home[child.key] = number, frame.key
+            else:
+                outside[child.key] = (frame.key, number)
+    paths: dict[tuple[str, str], list[tuple[str, _Line]]] = {}
+    for source, target in picture.lines:
+        up, down = (home[source], place[source]), (home[target], place[target])
+        leaving: list[tuple[str, _Line]] = []
+        entering: list[tuple[str, _Line]] = []
+        while up[0] != down[0]:
+            if depth[up[0]] >= depth[down[0]]:
+                leaving.append((up[0], _Line(source, up[1], _OUT)))
+                up = outside[up[0]]
+            else:
+                entering.append((down[0], _Line(source, _IN, down[1])))
+                down = outside[down[0]]
+        path = [*leaving, (up[0], _Line(source, up[1], down[1])), *reversed(entering)]
+        for key, line in path:
+            levels[key].lines[line] = None
+        paths[source, target] = path
+    return paths
+
+
+def _absolute(
+    picture: Picture,
+    levels: dict[str, _Level],
+    drawn: list[tuple[tuple[str, str], list[tuple[str, _Line]]]],
+    stubs: Stubs,
+) -> Layout:
+    """Add up the places of the frames, outer before inner, and join each line's points."""
+    corner: dict[str, tuple[float, float]] = {}
+    boxes: dict[str, Rect] = {}
+    frames: dict[str, Rect] = {}
+    size = Size(0, 0)
+    for frame in picture.frames.values():
+        level = levels[frame.key]
+        if frame.parent is None:
+            corner[frame.key] = (0.0, 0.0)
+            size = level.size
+        x, y = corner[frame.key]
+        for number, child in enumerate(frame.children):
+            rect = level.rects[number]
+            rect = rect._replace(x=rect.x + x, y=rect.y + y)
+            if child.kind == "box":
+                boxes[child.key] = rect
+            else:
+                frames[child.key] = rect
+                corner[child.key] = (rect.x, rect.y)
+    routes = []
+    for (source, target), path in drawn:
+        points: list[tuple[float, float]] = []
+        for key, line in path:
+            x, y = corner[key]
+            for point in levels[key].points[line]:
+                moved = (point[0] + x, point[1] + y)
+                if not points or moved != points[-1]:
+                    points.append(moved)
+        routes.append(Route(source, target, tuple(points)))
+    return Layout(size.width, size.height, {key: boxes[key] for key in picture.boxes}, frames, tuple(routes), stubs)

@@ -1,0 +1,320 @@
+"""Write a picture as SVG: self-contained, with selectable text, readable on light and dark pages.
+
+The file carries its own colours for both schemes and follows the page's `prefers-color-scheme` (or one theme, if
+asked for).  Every rule of its style sheet is limited to its own class, since front ends put SVG straight into their
+pages.  There are no scripts, links, fonts or references to anything outside, and no ids that could clash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+from xml.sax.saxutils import escape, quoteattr
+
+from .labels import cell_width, clean, count_text, trim
+from .layout import Layout, Rect, Size, Spacing, Stubs, lay_out
+from .model import Badge, Graph
+from .picture import MAX_BOXES, Box, Picture, make_picture
+
+Theme = Literal["auto", "light", "dark"]
+
+_CELL = 0.605
+"""Width of one cell of the monospaced fonts named below, as a part of the font size."""
+
+_TITLE, _FACT, _BADGE = 13.0, 11.0, 10.5  # font sizes
+_INSET, _STRIPE = 11.0, 4.0
+_TITLE_LINE, _FACT_LINE, _BADGE_LINE = 18.0, 15.0, 19.0
+_PILL = 7.0  # beside a badge's text
+_BADGE_ROW = 250.0  # badges wrap beyond this width
+_MARGIN = 20.0
+_HEAD = 46.0
+_NOTE_LINE = 17.0
+_NARROWEST = 380.0
+
+_FAMILIES = {
+    "product": "linear addmm mm matmul bmm baddbmm dot mv outer einsum conv1d conv2d conv3d conv_transpose1d "
+    "conv_transpose2d conv_transpose3d convolution bilinear scaled_dot_product_attention embedding",
+    "activation": "relu gelu silu elu selu leaky_relu sigmoid tanh softmax log_softmax softplus hardtanh dropout mish "
+    "prelu glu logsigmoid",
+    "norm": "layer_norm batch_norm group_norm instance_norm rms_norm native_layer_norm native_batch_norm normalize",
+    "reduction": "sum mean var std norm max min amax amin prod logsumexp argmax argmin cross_entropy nll_loss mse_loss "
+    "l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div max_pool2d "
+    "avg_pool2d adaptive_avg_pool2d",
+    "shape": "view reshape transpose permute t expand squeeze unsqueeze flatten cat stack split chunk select slice "
+    "index index_select gather narrow clone contiguous to unbind repeat pad",
+}
+_FAMILY = {op: family for family, ops in _FAMILIES.items() for op in ops.split()}
+
+_LIGHT = {
+    "page": "#ffffff", "ink": "#1f2328", "muted": "#59636e", "line": "#818b98", "box": "#ffffff", "edge": "#afb8c1",
+    "frame": "#f6f8fa", "border": "#d1d9e0", "group": "#eaeef2", "root": "#bf3989",
+    "product": "#0969da", "activation": "#e16f24", "norm": "#8250df", "reduction": "#1a7f37", "shape": "#818b98",
+    "other": "#1b7c83", "leaf": "#0969da",
+    "leaf-fill": "#ddf4ff", "leaf-ink": "#0550ae", "saved-fill": "#fff8c5", "saved-ink": "#7d4e00",
+    "grad-fill": "#dafbe1", "grad-ink": "#116329", "root-fill": "#ffeff7", "root-ink": "#99286e",
+}  # fmt: skip
+_DARK = {
+    "page": "#0d1117", "ink": "#e6edf3", "muted": "#9198a1", "line": "#6e7681", "box": "#161b22", "edge": "#484f58",
+    "frame": "#11161d", "border": "#30363d", "group": "#21262d", "root": "#db61a2",
+    "product": "#4493f8", "activation": "#f0883e", "norm": "#a371f7", "reduction": "#3fb950", "shape": "#6e7681",
+    "other": "#39c5cf", "leaf": "#4493f8",
+    "leaf-fill": "#0c2d6b", "leaf-ink": "#a5d6ff", "saved-fill": "#3b2300", "saved-ink": "#f2cc60",
+    "grad-fill": "#04260f", "grad-ink": "#7ee787", "root-fill": "#42062a", "root-ink": "#ffbedd",
+}  # fmt: skip
+
+
+def tape_svg(
+    graph: Graph,
+    *,
+    folded: Iterable[str] = (),
+    opened: Iterable[str] = (),
+    limit: int | None = MAX_BOXES,
+    theme: Theme = "auto",
+) -> str:
+    """The SVG text of a graph; folding and the limit on boxes as in `make_picture`."""
+    return picture_svg(make_picture(graph, folded, opened, limit=limit), theme=theme)
+
+
+def picture_svg(picture: Picture, *, theme: Theme = "auto") -> str:
+    """The SVG text of a picture, laid out here. Raises ValueError for an unknown theme."""
+    if theme not in ("auto", "light", "dark"):
+        raise ValueError(f"unknown theme {theme!r}; the themes are auto, light and dark")
+    measure = _Measure(picture)
+    layout = lay_out(picture, measure, lambda title: _text_width(title, _FACT) + 8, Spacing())
+    width = max(layout.width, _NARROWEST)
+    notes = [line for note in picture.notes for line in _wrap(clean(note), int(width / (_FACT * _CELL)))]
+    foot = 12 + _NOTE_LINE * len(notes) if notes else 0.0
+    left = _MARGIN + (width - layout.width) / 2
+    total = Size(width + 2 * _MARGIN, _HEAD + layout.height + foot + _MARGIN)
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="tapescope-picture" role="graphics-document" '
+        f'width="{_n(total.width)}" height="{_n(total.height)}" viewBox="0 0 {_n(total.width)} {_n(total.height)}" '
+        f"aria-label={_attribute(picture.title)}>",
+        f"<title>{_text(picture.title)}</title>",
+        f"<desc>{_text(_description(picture))}</desc>",
+        f"<style>{_style(theme)}</style>",
+        f'<rect class="page" width="{_n(total.width)}" height="{_n(total.height)}"/>',
+        f'<text class="title" x="{_n(_MARGIN)}" y="23">{_text(picture.title)}</text>',
+        f'<text class="fact" x="{_n(_MARGIN + _text_width(picture.title, _TITLE) + 12)}" y="23">'
+        f"{_text(picture.summary)}</text>",
+        f'<g transform="translate({_n(left)} {_n(_HEAD)})">',
+    ]
+    out += [_frame(picture.frames[key].title, rect, key) for key, rect in layout.frames.items()]
+    out += _routes(picture, layout)
+    out += [_frame_title(picture.frames[key].title, rect) for key, rect in layout.frames.items()]
+    out += [measure.draw(picture.boxes[key], rect, layout.stubs) for key, rect in layout.boxes.items()]
+    out.append("</g>")
+    for number, note in enumerate(notes):
+        y = _HEAD + layout.height + 22 + number * _NOTE_LINE
+        out.append(f'<text class="fact" x="{_n(_MARGIN)}" y="{_n(y)}">{_text(note)}</text>')
+    out.append("</svg>")
+    return "\n".join(out) + "\n"
+
+
+def _description(picture: Picture) -> str:
+    parts = [f"{picture.summary}. Values flow downwards in {count_text(len(picture.boxes), 'box', 'boxes')}."]
+    return " ".join([*parts, *picture.notes])
+
+
+# -- boxes ------------------------------------------------------------------------------------------
+
+
+class _Measure:
+    """Sizes of boxes and their drawing, which must agree."""
+
+    def __init__(self, picture: Picture) -> None:
+        self.picture = picture
+
+    def __call__(self, key: str, stubs: Stubs) -> Size:
+        box = self.picture.boxes[key]
+        rows = self._badge_rows(box, stubs)
+        widest = [_text_width(box.title, _TITLE), *(_text_width(line, _FACT) for line in box.lines)]
+        widest += [sum(_pill_width(b) for b in row) + 5 * (len(row) - 1) for row in rows]
+        height = _TITLE_LINE + _FACT_LINE * len(box.lines) + _BADGE_LINE * len(rows) + 13
+        return Size(max(86.0, max(widest) + 2 * _INSET + _STRIPE), height)
+
+    def _badge_rows(self, box: Box, stubs: Stubs) -> list[list[Badge]]:
+        rows: list[list[Badge]] = []
+        used = 0.0
+        for badge in [*box.badges, *self._stub_badges(box, stubs)]:
+            width = _pill_width(badge)
+            if not rows or used + 5 + width > _BADGE_ROW:
+                rows.append([])
+                used = -5.0
+            rows[-1].append(badge)
+            used += 5 + width
+        return rows
+
+    def _stub_badges(self, box: Box, stubs: Stubs) -> list[Badge]:
+        """Names of the boxes at the other ends of lines that are too long to draw."""
+        badges = [Badge(f"↖ from {self._called(other)}", "stub") for other in stubs.inputs.get(box.key, ())]
+        users = stubs.users.get(box.key, [])
+        if len(users) == 1:
+            badges.append(Badge(f"↘ to {self._called(users[0])}", "stub"))
+        elif users:
+            badges.append(Badge(f"↘ to {len(users)} users below", "stub"))
+        return badges
+
+    def _called(self, key: str) -> str:
+        box = self.picture.boxes[key]
+        name = trim(box.title, 24)
+        return name if box.node_id is None else f"{name} ({box.node_id})"
+
+    def draw(self, box: Box, rect: Rect, stubs: Stubs) -> str:
+        """One box as a group with its facts, its badges and a tooltip."""
+        family = box.kind if box.kind == "leaf" else _FAMILY.get(box.title, "other")
+        kind = f"{box.kind} root" if box.is_root else box.kind
+        node = "" if box.node_id is None else f" data-node={_attribute(str(box.node_id))}"
+        out = [
+            f'<g class="box {kind}" data-box={_attribute(box.key)}{node} '
+            f'transform="translate({_n(rect.x)} {_n(rect.y)})">',
+            f"<title>{_text(box.tooltip)}</title>",
+        ]
+        if box.kind == "repeat":
+            out.append(f'<rect class="behind" x="5" y="5" width="{_n(rect.width)}" height="{_n(rect.height)}" rx="6"/>')
+        out.append(f'<rect class="body" width="{_n(rect.width)}" height="{_n(rect.height)}" rx="6"/>')
+        if box.node_id is not None:
+            out.append(
+                f'<rect class="{family}" x="0" y="6" width="{_n(_STRIPE)}" height="{_n(rect.height - 12)}" rx="2"/>'
+            )
+        x, y = _INSET + _STRIPE / 2, 6.0
+        out.append(f'<text class="title" x="{_n(x)}" y="{_n(y + 13)}">{_text(box.title)}</text>')
+        y += _TITLE_LINE
+        for line in box.lines:
+            out.append(f'<text class="fact" x="{_n(x)}" y="{_n(y + 11)}">{_text(line)}</text>')
+            y += _FACT_LINE
+        y += 2
+        for row in self._badge_rows(box, stubs):
+            at = x
+            for badge in row:
+                width = _pill_width(badge)
+                name = badge.kind if badge.kind in ("leaf", "saved", "grad", "root", "stub") else "stub"
+                out.append(
+                    f'<rect class="pill {name}" x="{_n(at)}" y="{_n(y)}" width="{_n(width)}" height="16" rx="8"/>'
+                    f'<text class="badge {name}" x="{_n(at + _PILL)}" y="{_n(y + 11.5)}">{_text(badge.text)}</text>'
+                )
+                at += width + 5
+            y += _BADGE_LINE
+        out.append("</g>")
+        return "".join(out)
+
+
+def _pill_width(badge: Badge) -> float:
+    return _text_width(badge.text, _BADGE) + 2 * _PILL
+
+
+# -- frames and lines -------------------------------------------------------------------------------
+
+
+def _frame(title: str, rect: Rect, key: str) -> str:
+    return (
+        f'<rect class="frame" data-scope={_attribute(key)} x="{_n(rect.x)}" y="{_n(rect.y)}" '
+        f'width="{_n(rect.width)}" height="{_n(rect.height)}" rx="9"><title>{_text(title)}</title></rect>'
+    )
+
+
+def _frame_title(title: str, rect: Rect) -> str:
+    return f'<text class="name" x="{_n(rect.x + 12)}" y="{_n(rect.y + 17)}">{_text(title)}</text>'
+
+
+def _routes(picture: Picture, layout: Layout) -> list[str]:
+    out = []
+    for route in layout.routes:
+        (x, y), *rest = route.points
+        path = [f"M{_n(x)} {_n(y)}"]
+        for right, down in rest:
+            if right == x:
+                path.append(f"V{_n(down)}")
+            else:
+                middle = _n((y + down) / 2)
+                path.append(f"C{_n(x)} {middle} {_n(right)} {middle} {_n(right)} {_n(down)}")
+            x, y = right, down
+        ends = f"data-from={_attribute(route.source)} data-to={_attribute(route.target)}"
+        out.append(
+            f'<g class="line" {ends}><path d="{"".join(path)}"/>'
+            f'<path class="tip" d="M{_n(x - 3.5)} {_n(y - 7)}L{_n(x)} {_n(y)}L{_n(x + 3.5)} {_n(y - 7)}Z"/></g>'
+        )
+    return out
+
+
+# -- text and style ---------------------------------------------------------------------------------
+
+
+def _text_width(text: str, size: float) -> float:
+    return cell_width(text) * size * _CELL
+
+
+def _wrap(text: str, cells: int) -> list[str]:
+    """`text` in lines of at most `cells` cells, broken at spaces where there are any."""
+    lines = [""]
+    for word in text.split(" "):
+        word = trim(word, cells)
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if cell_width(longer) <= cells:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
+def _text(text: str) -> str:
+    """Text content: cleaned (except line feeds, which tooltips use) and escaped."""
+    return escape("\n".join(clean(line) for line in text.split("\n")))
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(clean(text))
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _style(theme: Theme) -> str:
+    """The style sheet; plain rules instead of variables, which not every SVG reader knows."""
+    fonts = 'ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace'
+    shape = _scoped(
+        [
+            f"text{{font-family:{fonts};font-size:{_n(_FACT)}px;white-space:pre}}",
+            f"text.title{{font-size:{_n(_TITLE)}px;font-weight:600}}",
+            f"text.badge{{font-size:{_n(_BADGE)}px}}",
+            "text.name{font-weight:600;paint-order:stroke;stroke-width:4px;stroke-linejoin:round}",
+            ".line path{fill:none;stroke-width:1.4}",
+            ".box.root .body{stroke-width:2}",
+            ".box.repeat rect,.box.cut .body{stroke-dasharray:5 3}",
+            ".pill.stub{fill:none;stroke-dasharray:2 2}",
+        ]
+    )
+    if theme != "auto":
+        return shape + _scoped(_colours(_DARK if theme == "dark" else _LIGHT))
+    dark = _scoped(_colours(_DARK))
+    return f"{shape}{_scoped(_colours(_LIGHT))}@media (prefers-color-scheme:dark){{{dark}}}"
+
+
+def _scoped(rules: list[str]) -> str:
+    scoped = []
+    for rule in rules:
+        selectors, _, body = rule.partition("{")
+        scoped.append(",".join(f".tapescope-picture {s}" for s in selectors.split(",")) + "{" + body)
+    return "".join(scoped)
+
+
+def _colours(c: dict[str, str]) -> list[str]:
+    rules = [
+        f".page{{fill:{c['page']}}}",
+        f"text{{fill:{c['ink']}}}",
+        f"text.fact{{fill:{c['muted']}}}",
+        f"text.name{{fill:{c['muted']};stroke:{c['frame']}}}",
+        f".frame{{fill:{c['frame']};stroke:{c['border']}}}",
+        f".body{{fill:{c['box']};stroke:{c['edge']}}}",
+        f".behind,.box.scope .body,.box.repeat .body,.box.cut .body{{fill:{c['group']};stroke:{c['edge']}}}",
+        f".box.root .body{{stroke:{c['root']}}}",
+        f".line path{{stroke:{c['line']}}}",
+        f".line path.tip{{fill:{c['line']};stroke:none}}",
+        f".pill.stub{{stroke:{c['line']}}}",
+        f"text.stub{{fill:{c['muted']}}}",
+    ]
+    rules += [f".{family}{{fill:{c[family]}}}" for family in (*_FAMILIES, "other", "leaf")]
+    for kind in ("leaf", "saved", "grad", "root"):
+        rules += [f".pill.{kind}{{fill:{c[kind + '-fill']}}}", f"text.{kind}{{fill:{c[kind + '-ink']}}}"]
+    return rules
