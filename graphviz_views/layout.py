@@ -200,7 +200,7 @@ class _Level:
             while len(shared) < bottom - top:
                 bend = net.add(top + len(shared), 0, spacing.port)
                 first = len(shared) == 1
-                net.join(shared[-1], bend, leaves_at if first else None, None, weight=1.0 if first else 4.0)
+                net.join(shared[-1], bend, leaves_at if first else None, None, weight=1.0 if first else 2.0)
                 shared.append(bend)
             above = shared[bottom - top - 1]
             end = net.add(bottom, 0, spacing.port) if line.target == _OUT else elements[line.target]

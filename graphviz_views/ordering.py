@@ -9,17 +9,24 @@ This file knows nothing of graphs, frames or pictures.
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from typing import NamedTuple
+from dataclasses import dataclass
 
 _SWEEPS = 6
 _COUNTED = 4_000
 """Crossings are counted, to keep the best sweep, in nets of up to this many pieces; beyond, the last sweep is kept."""
 
+_PLACED, _MOST_SWEEPS = 12_000, 40
+"""Small nets are placed with more sweeps, up to this many pieces in all, since sweeps move chains only bit by bit."""
+
+_CHAIN = 6.0
+"""How much more a piece without branches is kept vertical than others."""
+
 _SLOT = 24.0
 """Lines that enter one box from above stand at most this far apart."""
 
 
-class Piece(NamedTuple):
+@dataclass(slots=True)
+class Piece:
     """A piece of a line from element `above` to element `below` in the next layer.
 
     `leaves` and `enters` are where it touches them, from their left edge.
@@ -172,8 +179,11 @@ def place_layers(net: Net) -> None:
             x += net.gap[element] if place else 0.0
             net.x[element] = x
             x += net.width[element]
-    sweeps = _SWEEPS * 2 if len(net.pieces) <= _COUNTED else _SWEEPS
-    for sweep in range(sweeps):
+    # a piece that is the only one at both of its ends is part of a chain, and chains should be straight
+    for p in net.pieces:
+        if len(net.into[p.below]) == len(net.out_of[p.above]) == 1:
+            p.weight *= _CHAIN
+    for sweep in range(max(_SWEEPS, min(_MOST_SWEEPS, _PLACED // (len(net.pieces) + 1)))):
         last = sweep >= _SWEEPS - 2
         for layer in net.layers if sweep % 2 == 0 else reversed(net.layers):
             _place(net, layer, upper=last or sweep % 2 == 0, lower=last or sweep % 2 == 1)
