@@ -47,7 +47,7 @@ def _device_argument(parser: argparse.ArgumentParser) -> None:
 def _torch_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--torch", default="auto", metavar="|".join(TORCH),
-        help="what `import torch` means in a cell; auto: PyTorch where the notebook asks for it, else Tapescope's engine",
+        help="what `import torch` means in a cell; auto (default): PyTorch where it is installed, else the engine",
     )  # fmt: skip
 
 
@@ -201,7 +201,9 @@ def _convert(options: argparse.Namespace) -> int:
 
 
 def _recover_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", metavar="FILE", help="the notebook whose unsaved work is wanted (default: list all)")
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="the notebook whose unsaved work is wanted (none: list all)"
+    )
     parser.add_argument("--to", metavar="PATH", help="write it there instead of beside FILE as FILE.recovered")
 
 
@@ -240,10 +242,10 @@ def _main_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         usage=f"{PROGRAM} [FILE] [options]\n       {PROGRAM} COMMAND ...",
-        description="A visual notebook for PyTorch-style Python. With FILE, or with nothing, it opens the terminal app.",
+        description="A visual notebook for PyTorch-style Python. Without a command it opens the terminal app.",
         epilog="commands:\n"
         + "\n".join(f"  {word:{width}}  {command.summary}" for word, command in COMMANDS.items())
-        + f"\n\n`{PROGRAM} COMMAND --help` tells more. Exit codes: 0 done, 1 failed, 2 not understood, 130 interrupted.",
+        + f"\n\n`{PROGRAM} COMMAND --help` tells more. Exit codes: 0 done, 1 failed, 2 not understood, 130 Ctrl+C.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -276,7 +278,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _say("Interrupted.", INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read the output has left (`| head`): nothing is wrong. The null device takes what Python still flushes.
+        # Whoever read the output has left (`| head`): nothing is wrong. The null device takes what is still flushed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:

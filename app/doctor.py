@@ -86,7 +86,9 @@ def adapters() -> Iterator[Finding]:
     """The graphics adapters, whether they are software, and whether the engine computes on one."""
     if importlib.util.find_spec("wgpu") is None:
         return
-    install = "apt-get install libvulkan1 mesa-vulkan-drivers (Debian; a software driver, good enough to learn and test)"
+    install = (
+        "apt-get install libvulkan1 mesa-vulkan-drivers (Debian; a software driver, good enough to learn and test)"
+    )
     answer = _ask(_ASK_ADAPTERS)
     try:
         found = [a for a in json.loads(answer.stdout) if a["backend_type"] != "OpenGL"]
@@ -107,7 +109,7 @@ def adapters() -> Iterator[Finding]:
             "It computes on the CPU: right, but slower than --device cpu, which is therefore the default."
             if software else "",
         )  # fmt: skip
-    engine = f"{__package__.rpartition('.')[0]}.engine"
+    engine = __name__.replace(".app.doctor", ".engine")
     opened = _ask(_ASK_DEVICE.format(engine=engine))
     if opened.returncode == 0 and opened.stdout.strip() == "6.0":
         yield Finding("ok", "webgpu", "a device opens and computes")
@@ -121,7 +123,9 @@ def adapters() -> Iterator[Finding]:
 def _ask(program: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", program]
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=ADAPTER_SECONDS, stdin=subprocess.DEVNULL)
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=ADAPTER_SECONDS, stdin=subprocess.DEVNULL
+        )
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, 1, "", f"no answer in {ADAPTER_SECONDS} seconds")
 
@@ -141,7 +145,7 @@ def meaning_of_torch() -> Iterator[Finding]:
         yield Finding("ok", "import torch", "means Tapescope's engine (PyTorch is not installed)")
         return
     yield Finding(
-        "note", "import torch", f"may mean PyTorch {version}, which is installed",
+        "note", "import torch", f"means PyTorch {version}, which is installed; the Tape panel then stays empty",
         "`tapescope run FILE --torch tapescope` or `--torch pytorch` says which; the status line shows it.",
     )  # fmt: skip
 
@@ -190,9 +194,10 @@ def _terminal(seen: Abilities) -> Iterator[Finding]:
         "note" if small else "ok", "terminal", f"{seen.name}, {seen.columns} columns x {seen.rows} rows",
         "The inspector stands beside the cells from 80 columns x 24 rows on; enlarge the window." if small else "",
     )  # fmt: skip
+    true = seen.colours > 256
     yield Finding(
-        "ok" if seen.colours > 256 else "note", "colours", {2**24: "16 million (truecolor)"}.get(seen.colours, str(seen.colours)),
-        "" if seen.colours > 256 else "Themes are approximated. If the terminal does have truecolor: export COLORTERM=truecolor",
+        "ok" if true else "note", "colours", "16 million (truecolor)" if true else str(seen.colours),
+        "" if true else "Themes are approximated. Where the terminal does have truecolor: export COLORTERM=truecolor",
     )  # fmt: skip
     yield Finding(
         "ok" if seen.unicode else "note", "unicode", "yes" if seen.unicode else "no",

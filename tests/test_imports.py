@@ -37,7 +37,9 @@ def test_the_engine_and_the_views_load_no_notebook_library(code: str):
     assert not loaded(code) & set(FOREIGN)
 
 
-@pytest.mark.parametrize("code", ["import tapescope.app.cli", "from tapescope.app.cli import main; main(['doctor', '-h'])"])
+@pytest.mark.parametrize(
+    "code", ["import tapescope.app.cli", "from tapescope.app.cli import main; main(['doctor', '-h'])"]
+)
 def test_the_command_line_answers_without_heavy_libraries(code: str):
     guarded = f"try:\n    {code}\nexcept SystemExit: pass".replace("; ", "\n    ")
     assert not loaded(f"import sys, io; out, sys.stdout = sys.stdout, io.StringIO()\n{guarded}\nsys.stdout = out") & {

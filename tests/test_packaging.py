@@ -1,4 +1,4 @@
-"""The distribution: every folder is in it, under its package name, typed, with its data, and it imports when installed."""
+"""The distribution: every folder is in it, under its package name, typed, with its data, and it works installed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             (source / name).write_bytes((root / name).read_bytes())
     built = subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "-qq", "--no-deps", "--no-build-isolation", "--no-index", "-w", folder, source],
+        [sys.executable, "-m", "pip", "wheel", "-qq", "--no-deps", "--no-build-isolation", "--no-index"]
+        + ["-w", str(folder), str(source)],
         capture_output=True, text=True,
     )  # fmt: skip
     assert built.returncode == 0, built.stderr
@@ -126,5 +127,3 @@ raise SystemExit(tapescope.app.cli.main(["tutorial", "mine", "--no-open"]))
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(Path("mine", "01_digits.py"))
     assert (tmp_path / "mine" / "data" / "digits.npz").stat().st_size > 40_000
-
-
