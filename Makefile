@@ -28,10 +28,12 @@ test: $(VENV)/.dev system
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --session-timeout 900 $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
-	@$(BIN)/lint-imports --no-cache
-	@$(BIN)/pyright
+	@code=0; \
+	$(BIN)/ruff check . || code=1; \
+	$(BIN)/ruff format --check . || code=1; \
+	$(BIN)/lint-imports --no-cache || code=1; \
+	$(BIN)/pyright || code=1; \
+	exit $$code
 
 format: $(VENV)/.dev
 	@$(BIN)/ruff check --fix .
