@@ -116,7 +116,7 @@ class Notebook:
 
     def insert(self, index: int, cell_type: CellType = "code", source: str = "") -> Cell:
         """Put a new cell at `index` (0 to len(cells)) and return it. IndexError outside."""
-        cell = Cell(self._fresh_id(), _checked_type(cell_type), _with_newlines(source))
+        cell = Cell(self._fresh_id(), _checked_type(cell_type), with_newlines(source))
         self._do(_Insert(self._checked_gap(index), cell))
         return cell
 
@@ -198,7 +198,7 @@ class Notebook:
     def set_source(self, cell_id: str, text: str) -> None:
         """Replace the text of a cell. Consecutive edits of one cell are one undo step until `checkpoint`."""
         cell = self.cell(cell_id)
-        text = _with_newlines(text)
+        text = with_newlines(text)
         if cell.source == text:
             return
         step = _edit(cell, "source", source=text)
@@ -362,7 +362,7 @@ def _checked_type(cell_type: str) -> CellType:
     raise ValueError(f"{cell_type!r} is no type of cell; use one of {', '.join(CELL_TYPES)}")
 
 
-def _with_newlines(text: str) -> str:
+def with_newlines(text: str) -> str:
     """`text` with every line ending as a newline, whatever it was pasted from."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
