@@ -198,6 +198,8 @@ class Scope:
     items: tuple[Item, ...]
     start: int
     stop: int
+    call: int = 1
+    """Which stretch under this path it is: 2 where the module was called before."""
 
     @property
     def trivial(self) -> bool:
@@ -317,10 +319,11 @@ class Graph:
         return chain[::-1]
 
     def scope_title(self, scope_id: str) -> str:
-        """What a scope is called in a picture: its name, and for a mere number its container's too ("blocks.0")."""
+        """What a scope is called in a picture: "attn", "attn (call 2)", "blocks.0" for a mere number."""
         scope = self.scopes[scope_id]
         outer = self.scopes[scope.parent].name if scope.parent else ""
-        return f"{outer}.{scope.name}" if outer and scope.name.isdecimal() else scope.name
+        name = f"{outer}.{scope.name}" if outer and scope.name.isdecimal() else scope.name
+        return name if scope.call == 1 else f"{name} (call {scope.call})"
 
     # -- search -------------------------------------------------------------------------------------
 
@@ -395,12 +398,13 @@ def build_scopes(nodes: Sequence[Node]) -> tuple[dict[str, Scope], dict[NodeId, 
         def __init__(self, scope_id: str, path: str, name: str, parent: str | None, start: int) -> None:
             self.id, self.path, self.name, self.parent, self.start = scope_id, path, name, parent, start
             self.stop = start
+            self.call = calls[path]
             self.items: list[Item] = []
 
+    calls: Counter[str] = Counter({ROOT: 1})
     everything = _Open(ROOT, "", "", None, 0)
     opened = [everything]
     stack = [everything]
-    calls: Counter[str] = Counter()
     used = {ROOT}
     scope_of: dict[NodeId, str] = {}
     for index, node in enumerate(nodes):
@@ -422,7 +426,9 @@ def build_scopes(nodes: Sequence[Node]) -> tuple[dict[str, Scope], dict[NodeId, 
     for left in stack:
         left.stop = len(nodes)
     return {
-        s.id: Scope(s.id, s.path, s.name, "module" if s.id else "root", s.parent, tuple(s.items), s.start, s.stop)
+        s.id: Scope(
+            s.id, s.path, s.name, "module" if s.id else "root", s.parent, tuple(s.items), s.start, s.stop, s.call
+        )
         for s in opened
     }, scope_of
 

@@ -81,7 +81,8 @@ def picture_svg(picture: Picture, *, theme: Theme = "auto") -> str:
         raise ValueError(f"unknown theme {theme!r}; the themes are auto, light and dark")
     measure = _Measure(picture)
     layout = lay_out(picture, measure, lambda title: _text_width(title, _FACT) + 8, Spacing())
-    width = max(layout.width, _NARROWEST)
+    after_title = _text_width(picture.title, _TITLE) + 12
+    width = max(layout.width, _NARROWEST, after_title + _text_width(picture.summary, _FACT))
     notes = [line for note in picture.notes for line in _wrap(clean(note), int(width / (_FACT * _CELL)))]
     foot = 12 + _NOTE_LINE * len(notes) if notes else 0.0
     left = _MARGIN + (width - layout.width) / 2
@@ -95,8 +96,7 @@ def picture_svg(picture: Picture, *, theme: Theme = "auto") -> str:
         f"<style>{_style(theme)}</style>",
         f'<rect class="page" width="{_n(total.width)}" height="{_n(total.height)}"/>',
         f'<text class="title" x="{_n(_MARGIN)}" y="23">{_text(picture.title)}</text>',
-        f'<text class="fact" x="{_n(_MARGIN + _text_width(picture.title, _TITLE) + 12)}" y="23">'
-        f"{_text(picture.summary)}</text>",
+        f'<text class="fact" x="{_n(_MARGIN + after_title)}" y="23">{_text(picture.summary)}</text>',
         f'<g transform="translate({_n(left)} {_n(_HEAD)})">',
     ]
     out += [_frame(picture.frames[key].title, rect, key) for key, rect in layout.frames.items()]

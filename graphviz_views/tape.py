@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..engine.observe import TAPE_VERSION
-from .labels import clean, count_text, shape_text
+from .labels import clean, count_text, shape_text, trim
 from .model import Badge, Edge, Gradient, Graph, Node, NodeId, SavedTensor, SourceRange, TensorFacts
 
 MAX_NODES = 100_000
@@ -89,10 +89,8 @@ def _read(snapshot: Any, notes: _Notes) -> tuple[list[_Record], set[NodeId]]:
         return [], set()
     version = snapshot.get("version")
     if version != TAPE_VERSION:
-        notes.say(
-            f"The tape has version {clean(repr(version))}, this program knows version {TAPE_VERSION}; "
-            "it is shown as far as it could be read."
-        )
+        told = f"version {version}" if _integer(version) is not None else "no version that is a number"
+        notes.say(f"The tape has {told}, this program knows version {TAPE_VERSION}; what could be read is shown.")
     raw = snapshot.get("nodes")
     if not isinstance(raw, (list, tuple)):
         notes.say(f"The tape has no list of nodes (found {_kind(raw)}), so there is nothing to draw.")
@@ -232,8 +230,9 @@ def _gradient(value: Any) -> Gradient | None:
     if shape is None:
         return None
     norm = value.get("norm")
-    number = float(norm) if isinstance(norm, (int, float)) and not isinstance(norm, bool) else None
-    return Gradient(shape, _dtype(value.get("dtype")), number)
+    if not isinstance(norm, float):
+        norm = _integer(norm)
+    return Gradient(shape, _dtype(value.get("dtype")), norm)
 
 
 def _source(value: Any) -> SourceRange | None:
@@ -322,7 +321,7 @@ def leaf_text(leaf: Node, module: str) -> str:
     owner, _, name = leaf.label.rpartition(".")
     inside = owner and (f".{module}".endswith(f".{owner}") or (module and owner.endswith(f".{module}")))
     shapes = ", ".join(shape_text(t.shape) for t in leaf.outputs)
-    return f"{name if inside else leaf.label or 'leaf'} {shapes}".rstrip()
+    return f"{trim(name if inside else leaf.label or 'leaf', 44)} {shapes}".rstrip()
 
 
 def _order(records: list[_Record], hidden: set[NodeId]) -> list[_Record]:

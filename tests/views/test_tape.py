@@ -1,0 +1,160 @@
+"""The graph of a tape, from good records and from broken ones."""
+
+import copy
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tapescope.graphviz_views.dot import tape_dot
+from tapescope.graphviz_views.outline import Outline
+from tapescope.graphviz_views.svg import tape_svg
+from tapescope.graphviz_views.tape import build_tape
+from views.recorded import Recorder, every, load, to_text
+
+
+def op(number, inputs, **more):
+    return {"id": number, "kind": "op", "op": f"op{number}", "inputs": inputs, **more}
+
+
+def tape(*nodes, roots=()):
+    return {"version": 1, "roots": list(roots), "nodes": list(nodes), "dropped": 0}
+
+
+@pytest.mark.parametrize("name", every())
+def test_stored_tapes_are_those_written_down(name):
+    assert to_text(load(name)) == to_text(every()[name])
+
+
+def test_parameters_become_badges():
+    graph = build_tape(load("mlp"))
+    assert [node.op for node in graph.nodes] == ["linear", "relu", "linear", "cross_entropy"]
+    first, relu, last, loss = graph.nodes
+    assert [badge.text for badge in first.badges] == ["weight [32, 64]", "bias [32]"]
+    assert [badge.text for badge in last.badges] == ["weight [10, 32]", "bias [10]"]
+    assert not relu.badges
+    assert graph.carriers(first.badges[0].node_id) == (first.id,)
+    assert graph.inputs(last.id) == (relu.id,)
+    assert graph.users(first.id) == (relu.id,)
+    assert [node.is_root for node in graph.nodes] == [False, False, False, True]
+    assert loss.grad is not None and loss.grad.text == "grad [], norm 1"
+    assert first.saved_bytes == 100 * 64 * 4
+    assert first.outputs[0].bytes == 100 * 32 * 4
+    assert graph.notes == ()
+
+
+def test_parameters_as_nodes():
+    graph = build_tape(load("mlp"), leaves_as_nodes=True)
+    titles = [node.title for node in graph.nodes]
+    assert titles == ["fc1.weight", "fc1.bias", "linear", "relu", "fc2.weight", "fc2.bias", "linear", "cross_entropy"]
+    linear = graph.nodes[6]
+    assert [graph.node(i).title for i in graph.inputs(linear.id)] == ["relu", "fc2.weight", "fc2.bias"]
+    # a leaf stands inside the module that uses it
+    assert graph.scope_of[graph.nodes[4].id] == graph.scope_of[linear.id] == "net.fc2"
+
+
+def test_a_shared_parameter_is_a_badge_on_each_user():
+    r = Recorder()
+    weight = r.leaf("tied.weight", 3)
+    a = r.op("mul", [weight], [3], "net.tied")
+    b = r.op("mul", [a, weight, weight], [3], "net.other")
+    graph = build_tape(r.snapshot(b))
+    assert graph.carriers(weight) == (a, b)
+    assert [badge.text for node in graph.nodes for badge in node.badges] == ["weight [3]", "tied.weight [3]"]
+
+
+def test_an_unnamed_leaf_and_a_leaf_alone():
+    r = Recorder()
+    x = r.leaf("", 2, 2)
+    r.op("sum", [x], [])
+    assert [b.text for b in build_tape(r.snapshot(2)).nodes[0].badges] == ["leaf [2, 2]"]
+    graph = build_tape(r.snapshot(x))
+    assert [node.title for node in graph.nodes] == ["leaf", "sum"]
+    r = Recorder()
+    r.leaf("alone", 1)
+    assert [node.title for node in build_tape(r.snapshot()).nodes] == ["alone"]
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "sentence"),
+    [
+        (None, "This is no tape: a dictionary with 'nodes' was expected, not nothing."),
+        ([1], "This is no tape: a dictionary with 'nodes' was expected, not a value of type list."),
+        ({"version": 1}, "The tape has no list of nodes (found nothing), so there is nothing to draw."),
+        ({"version": 1, "nodes": "x"}, "The tape has no list of nodes (found a value of type str)"),
+        ({"version": 7, "nodes": []}, "The tape has version 7, this program knows version 1;"),
+        ({"version": 1, "nodes": [], "dropped": 4}, "4 older nodes were cut from this tape."),
+        (tape(op(1, []), 5, {"op": "x"}), "2 records have no id and were left out (first: record 1)."),
+        (tape(op(1, []), op(1, [])), "1 record repeats the id of an earlier one and was left out (node 1)."),
+        (tape(op(1, [9])), "1 input comes from a node that is not in the record; its line is not drawn (node 1 uses"),
+        (tape(op(1, [1])), "1 input closes a cycle, which a tape cannot have; its line is not drawn (op1 (node 1)"),
+        (tape(op(1, [], outputs=[{"shape": [-1]}])), "1 field could not be read ('outputs' of node 1)."),
+        (tape(op(1, [], source={"line": 0})), "1 field could not be read ('source' of node 1)."),
+        (tape(op(1, [], module=3, saved=4, grad=5)), "3 fields could not be read (first: 'module' of node 1)."),
+    ],
+)
+def test_problems_are_told_in_a_sentence(snapshot, sentence):
+    graph = build_tape(snapshot)
+    assert any(note.startswith(sentence) for note in graph.notes), graph.notes
+    assert sentence.split("(")[0] in Outline(graph).text()
+    assert tape_svg(graph).startswith("<svg") and tape_dot(graph).startswith("digraph")
+
+
+def test_a_cycle_loses_one_line_and_no_node():
+    graph = build_tape(tape(op(1, [3]), op(2, [1]), op(3, [2]), roots=[3]))
+    assert len(graph.nodes) == 3 and len(graph.edges) == 2
+    assert len(graph.notes) == 1
+
+
+def test_records_out_of_order_are_put_in_order():
+    graph = build_tape(tape(op(3, [2]), op(2, [1]), op(1, [])))
+    assert [node.id for node in graph.nodes] == [1, 2, 3]
+    assert graph.notes == ()
+
+
+def test_numbers_beyond_reason_are_not_read():
+    huge = 10**5000
+    grad = {"shape": [1], "norm": huge}
+    nodes = [op(1, [huge], outputs=[{"shape": [huge], "dtype": "float32"}], grad=grad), op(1, []) | {"id": huge}]
+    graph = build_tape({"version": huge, "nodes": nodes, "roots": [huge], "dropped": huge})
+    assert [node.id for node in graph.nodes] == [1] and graph.nodes[0].outputs == ()
+    assert graph.notes[0].startswith("The tape has no version that is a number")
+    Outline(graph).text()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 20) | st.floats() | st.text(st.characters(), max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["shape", "line", "id"]), inner),
+    max_leaves=6,
+)
+FIELDS = ("id", "kind", "op", "name", "label", "inputs", "outputs", "module", "source", "saved", "grad")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_broken_records_never_raise(data):
+    snapshot = copy.deepcopy(load("mlp"))
+    for _ in range(data.draw(st.integers(1, 6))):
+        node = data.draw(st.sampled_from(snapshot["nodes"]))
+        node[data.draw(st.sampled_from(FIELDS))] = data.draw(JSON)
+    for field in data.draw(st.sets(st.sampled_from(["version", "roots", "dropped"]))):
+        snapshot[field] = data.draw(JSON)
+    graph = build_tape(snapshot, leaves_as_nodes=data.draw(st.booleans()))
+    assert Outline(graph).text()
+    assert tape_svg(graph)
+    assert tape_dot(graph)
+
+
+@settings(max_examples=100, deadline=None)
+@given(JSON)
+def test_any_json_gives_a_picture(value):
+    for snapshot in (value, {"version": 1, "nodes": value, "roots": value}, {"version": value, "nodes": [value]}):
+        graph = build_tape(snapshot)
+        assert tape_svg(graph) and Outline(graph).text()
+
+
+def test_building_changes_no_record():
+    snapshot = load("blocks_x12")
+    before = json.dumps(snapshot)
+    build_tape(snapshot)
+    assert json.dumps(snapshot) == before
