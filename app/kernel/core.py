@@ -1,16 +1,70 @@
-"""The kernel without its transport: typed commands in, typed events out."""
+"""The kernel without its transport: typed commands in, typed events out.
+
+`KernelCore` runs cells in the thread that calls `handle`, and tells everything through one callable.  It opens no
+pipe, starts no thread and does not ask which platform it is on; whoever has those (child.py, local.py, the browser's
+worker) gives it a way to ask for input and a way to be told that output waits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import atexit
+import builtins
+import getpass
+import io
+import platform
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
 
-from .messages import Message
+from IPython.core.completer import provisionalcompleter, rectify_completions
+from IPython.utils.tokenutil import token_at_cursor
+
+from . import figures, torch_name
+from .interrupts import Interrupts
+from .messages import (
+    Complete,
+    Completions,
+    DisplayData,
+    Documentation,
+    Error,
+    Execute,
+    Executed,
+    InputRequest,
+    Inspect,
+    ListVariables,
+    Message,
+    Ready,
+    Status,
+    Variables,
+)
+from .output import OutputBuffer, OutputStream
+from .shell import Shell, make_shell, text_of
+from .tape_stream import TapeStream
+from .variables import list_variables
+
+MAX_MATCHES = 500
+JEDI_LIMIT = 20_000
+"""Characters of code beyond which completion does without Jedi, whose time grows with the text."""
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
 class KernelCore:
     """Runs commands in the calling thread and reports through `send`.
 
-    `ask(prompt, password)` waits for the answer to an `InputRequest` that was just sent.
+    send         receives every event, in order; called from the thread of `handle`, and from any thread that prints
+    ask          `ask(prompt, password)` waits for the answer to the `InputRequest` that was just sent; EOFError
+                 where there is none
+    on_pending   called when output waits: `output.flush_due()` should follow about 10 ms later
+    device       default device of the engine, None for the engine's own choice
+    torch        what `import torch` means: "auto", "tapescope" or "pytorch" (see torch_name.py)
+    process      number of the process, for `Ready`
+    descriptors  file descriptors that `sys.stdout.fileno()` and `sys.stderr.fileno()` answer
+
+    Raises ValueError for an unknown `torch`.
     """
 
     def __init__(
@@ -18,11 +72,251 @@ class KernelCore:
         send: Callable[[Message], None],
         *,
         ask: Callable[[str, bool], str] | None = None,
+        on_pending: Callable[[], None] | None = None,
         device: str | None = None,
         torch: str = "auto",
+        process: int = 0,
+        descriptors: tuple[int | None, int | None] = (None, None),
     ) -> None:
-        self.send = send
+        self._send = send
+        self._ask = ask
+        self._device = device
+        self._process = process
+        self._torch = torch_name.install(torch)
+        self.interrupts = Interrupts()
+        self.output = OutputBuffer(send, on_pending=on_pending, shield=self.interrupts)
+        self.shell: Shell = make_shell(self.emit, self.interrupts)
+        self._streams = {
+            "stdout": OutputStream("stdout", self.output, descriptors[0]),
+            "stderr": OutputStream("stderr", self.output, descriptors[1]),
+            "stdin": _InputStream(self._read_line),
+        }
+        self.tape = TapeStream(self.emit, self.shell.user_ns)
+        self._forget_figures = figures.install(self._show_figure)
+        self._outside: dict[str, Any] | None = None
+
+    # -- the way out ----------------------------------------------------------------------------------
+
+    def emit(self, message: Message) -> None:
+        """Send an event, behind all text that was written before it."""
+        with self.interrupts:
+            self.output.flush()
+            self._send(message)
+
+    def start(self) -> None:
+        """Open the device that was asked for and send `Ready`.
+
+        A device that cannot be opened is told by an `Error` of no cell; the CPU takes its place.
+        """
+        device = "cpu"
+        if self._device is not None and self._device != "cpu":
+            try:
+                device = self._open_device(self._device)
+            except Exception as error:
+                why = text_of(error).rstrip(".")
+                reason = f"The device {self._device!r} cannot be used: {why}. The CPU takes its place."
+                self.emit(Error(None, "DeviceError", reason, [f"{type(error).__name__}: {text_of(error)}"], None))
+                with suppress(Exception):  # an engine that has no CPU tells it again when a cell imports it
+                    self._open_device("cpu")
+        self.emit(Ready(platform.python_version(), self._torch, device, self._process))
+
+    @staticmethod
+    def _open_device(name: str) -> str:
+        from ...engine import device
+
+        device.set_default_device(name)
+        return str(device.get_default_device())
+
+    # -- commands -------------------------------------------------------------------------------------
 
     def handle(self, command: Message) -> None:
-        """Carry out one command; returns when it is done."""
-        raise NotImplementedError
+        """Carry out one command; returns when it is done. Nothing the user's code does gets out."""
+        with self.active():
+            if isinstance(command, Execute):
+                self._execute(command)
+            elif isinstance(command, Complete):
+                self._complete(command)
+            elif isinstance(command, Inspect):
+                self._inspect(command)
+            elif isinstance(command, ListVariables):
+                self._list_variables()
+
+    def _execute(self, command: Execute) -> None:
+        cell = command.cell
+        self.emit(Status("busy", cell))
+        self.output.begin(cell)
+        self.interrupts.begin_cell()
+        self.tape.begin(cell)
+        began = time.perf_counter()
+        try:
+            status, _ = self.shell.run(cell, command.revision, command.code, command.store)
+        except KeyboardInterrupt as error:  # between two steps of the user's code, where IPython does not look
+            status = "interrupted"
+            self.shell._showtraceback(KeyboardInterrupt, error, ["KeyboardInterrupt"])
+        except BaseException as error:
+            status = "error"
+            self.shell._showtraceback(type(error), error, [f"{type(error).__name__}: {text_of(error)}"])
+        seconds = time.perf_counter() - began
+        self.interrupts.end_cell()
+        self.tape.end()
+        self.output.end()
+        self._list_variables()
+        self.emit(Executed(cell, status, self.shell.cell_count, seconds))
+        self.emit(Status("idle"))
+
+    def _list_variables(self) -> None:
+        self.emit(Variables(list_variables(self.shell.user_ns, self.shell.user_ns_hidden)))
+
+    def _complete(self, command: Complete) -> None:
+        cursor = max(0, min(command.cursor, len(command.code)))
+        completer: Any = self.shell.Completer
+        found: list[Any] = []
+        for jedi in (True, False) if completer.use_jedi and len(command.code) <= JEDI_LIMIT else (False,):
+            before, completer.use_jedi = completer.use_jedi, jedi
+            try:
+                with provisionalcompleter(), self.shell.builtin_trap:
+                    raw = list(completer.completions(command.code, cursor))
+                    found = list(rectify_completions(command.code, raw))
+                break
+            except Exception:  # Jedi reads half-written code and live objects: whatever it meets, go on without it
+                found = []
+            finally:
+                completer.use_jedi = before
+        start, end = (found[0].start, found[0].end) if found else (cursor, cursor)
+        matches = list(dict.fromkeys(c.text for c in found))[:MAX_MATCHES]
+        self.emit(Completions(command.request, matches, start, end))
+
+    def _inspect(self, command: Inspect) -> None:
+        text = ""
+        try:
+            name = token_at_cursor(command.code, command.cursor)
+            if name:
+                bundle = self.shell.object_inspect_mime(name, detail_level=0)
+                text = _ANSI.sub("", str(bundle.get("text/plain", "")))
+        except Exception:  # nothing known of it (KeyError), or the object refuses to be looked at
+            text = ""
+        self.emit(Documentation(command.request, text))
+
+    # -- what the user's code meets ---------------------------------------------------------------------
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """This kernel is the current one: its streams are `sys`'s, its shell is IPython's. May be nested."""
+        if self._outside is not None:
+            yield
+            return
+        self.activate()
+        try:
+            yield
+        finally:
+            self.deactivate()
+
+    def activate(self) -> None:
+        """Become the current kernel until `deactivate`."""
+        self._outside = {
+            "stdout": sys.stdout,
+            "stderr": sys.stderr,
+            "stdin": sys.stdin,
+            "input": builtins.input,
+            "getpass": getpass.getpass,
+            "main": sys.modules.get("__main__"),
+            "shells": [(kind, kind._instance) for kind in type(self.shell)._walk_mro()],
+        }
+        sys.stdout, sys.stderr, sys.stdin = (self._streams[n] for n in ("stdout", "stderr", "stdin"))
+        builtins.input = self._input
+        getpass.getpass = self._getpass
+        sys.modules["__main__"] = self.shell.user_module
+        for kind, _ in self._outside["shells"]:
+            kind._instance = self.shell
+
+    def deactivate(self) -> None:
+        """Give the process back what `activate` took over."""
+        outside, self._outside = self._outside, None
+        if outside is None:
+            return
+        sys.stdout, sys.stderr, sys.stdin = outside["stdout"], outside["stderr"], outside["stdin"]
+        builtins.input = outside["input"]
+        getpass.getpass = outside["getpass"]
+        if outside["main"] is not None:
+            sys.modules["__main__"] = outside["main"]
+        for kind, instance in outside["shells"]:
+            kind._instance = instance
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """For a moment, `sys` has the streams it had before: for a listener in the same process that prints."""
+        if self._outside is None:
+            yield
+            return
+        inside = sys.stdout, sys.stderr, sys.stdin
+        sys.stdout, sys.stderr, sys.stdin = (self._outside[n] for n in ("stdout", "stderr", "stdin"))
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr, sys.stdin = inside
+
+    def close(self) -> None:
+        """Let go of the process: streams, hooks, `import torch`."""
+        self.output.end()
+        self.tape.close()
+        self._forget_figures()
+        self.deactivate()
+        torch_name.uninstall()
+        atexit.unregister(self.shell.atexit_operations)
+        self.shell.user_ns.clear()
+
+    def detach(self) -> None:
+        """In a forked process: send nothing any more, and give the streams back. Waits for no lock."""
+        self._send = lambda message: None
+        self.output.detach()
+        self.tape.close()
+        self.deactivate()
+
+    def _show_figure(self, bundle: dict[str, Any]) -> None:
+        self.emit(DisplayData(self.shell.cell, bundle))
+
+    def _read(self, prompt: object, password: bool) -> str:
+        text = str(prompt)
+        if self._ask is None:
+            raise EOFError("input() has nobody to ask here: the notebook runs without a person in front of it")
+        self.emit(InputRequest(self.shell.cell, text, password))
+        return self._ask(text, password)
+
+    def _input(self, prompt: object = "", /) -> str:
+        return self._read(prompt, False)
+
+    def _getpass(self, prompt: str = "Password: ", stream: Any = None, **options: Any) -> str:
+        return self._read(prompt, True)
+
+    def _read_line(self) -> str:
+        return self._read("", False) + "\n"
+
+
+class _InputStream(io.TextIOBase):
+    """`sys.stdin` of a cell: each line is asked for."""
+
+    def __init__(self, read_line: Callable[[], str]) -> None:
+        super().__init__()
+        self._read_line = read_line
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return "utf-8"
+
+    def readable(self) -> bool:
+        return True
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
+        try:
+            return self._read_line()
+        except EOFError:
+            return ""
+
+    def read(self, size: int | None = -1, /) -> str:
+        return self.readline()
+
+    def isatty(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        """Nothing: a cell that closes its input must not close the next one's."""

@@ -38,7 +38,10 @@ class Execute(Message):
 
 @dataclass(slots=True)
 class Complete(Message):
-    """Completions for `code` with the cursor at character `cursor`; answered by `Completions` with the same `request`."""
+    """Completions for `code` with the cursor at character `cursor`; answered by `Completions` with the same `request`.
+
+    While a cell runs the answer comes at once and is empty: names can only be asked between cells.
+    """
 
     kind: ClassVar[str] = "complete"
     request: int
@@ -65,10 +68,19 @@ class ListVariables(Message):
 
 @dataclass(slots=True)
 class InputReply(Message):
-    """The answer to an `InputRequest`."""
+    """The answer to an `InputRequest`. With `end` set there is none: `input()` raises EOFError."""
 
     kind: ClassVar[str] = "input_reply"
     text: str
+    end: bool = False
+
+
+@dataclass(slots=True)
+class Interrupt(Message):
+    """Raise KeyboardInterrupt in the cell that was sent last, if it has not ended. Sent by transports, not front ends:
+    those call the transport's `interrupt`, which also cancels the queued cells."""
+
+    kind: ClassVar[str] = "interrupt"
 
 
 @dataclass(slots=True)
@@ -173,7 +185,8 @@ class Executed(Message):
 class Tape(Message):
     """The latest recorded tape, as `engine.observe.tape_json` describes it; at most ten a second.
 
-    `live` is set while the cell still runs. Each node's `source` also has "cell" and "revision" where it lies in a cell.
+    `live` is set while the cell still runs. Each node's `source` also has "cell" and "revision" where it lies in a
+    cell, and a leaf without another label has the name of the user's variable.
     """
 
     kind: ClassVar[str] = "tape"
@@ -232,8 +245,15 @@ class Died(Message):
     advice: str
 
 
+def answer(reply: InputReply) -> str:
+    """The text of a reply; raises EOFError where there is none."""
+    if reply.end:
+        raise EOFError("nobody answers: the input has ended")
+    return reply.text
+
+
 COMMANDS: dict[str, type[Message]] = {
-    c.kind: c for c in (Execute, Complete, Inspect, ListVariables, InputReply, Shutdown)
+    c.kind: c for c in (Execute, Complete, Inspect, ListVariables, InputReply, Interrupt, Shutdown)
 }
 EVENTS: dict[str, type[Message]] = {
     e.kind: e

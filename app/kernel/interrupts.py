@@ -1,0 +1,94 @@
+"""When a KeyboardInterrupt may be raised: in the user's code, and nowhere else.
+
+A signal can arrive at any instruction.  In the middle of a half-written frame, or while a traceback is being
+formatted, an exception would break the kernel instead of the cell.  `Interrupts` therefore holds a request back
+until the user's code runs again, and forgets it when the cell is over.  It does not know how requests arrive: a
+transport installs `handle_signal`, or calls `request` and then wakes the main thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from types import FrameType, TracebackType
+
+
+class Interrupts:
+    """The state of one kernel's interruption. `with interrupts:` is a section that must not be torn.
+
+    Cells are numbered as they begin, from 1, and a request is for one number: a request that comes too late for its
+    cell never hits the next one.
+    """
+
+    __slots__ = ("_armed", "_depth", "_number", "_owner", "_requested", "_running", "delivered")
+
+    def __init__(self) -> None:
+        self._owner = threading.get_ident()
+        self._armed = False
+        self._running = False
+        self._depth = 0
+        self._number = 0
+        self._requested = 0
+        self.delivered = False
+        """Whether this cell was given a KeyboardInterrupt, whatever it did with it."""
+
+    def begin_cell(self) -> None:
+        """The next cell is about to run in the calling thread."""
+        self._owner = threading.get_ident()
+        self._number += 1
+        self._running = True
+        self.delivered = False
+
+    def end_cell(self) -> None:
+        """The cell is over."""
+        self._armed = self._running = False
+
+    @property
+    def number(self) -> int:
+        """The number of the cell that runs, or ran last."""
+        return self._number
+
+    def arm(self) -> bool:
+        """The user's code runs from here on. Returns what was so before, for `restore`."""
+        before = self._armed
+        self._armed = True
+        self._deliver()
+        return before
+
+    def restore(self, armed: bool) -> None:
+        """Back to how it was before `arm`."""
+        self._armed = armed
+
+    def disarm(self) -> None:
+        """The kernel's own code runs from here on."""
+        self._armed = False
+
+    def request(self, number: int) -> None:
+        """Ask for an interrupt of cell `number`, from any thread; the cell may be running, over, or yet to begin.
+
+        It is raised when the main thread next handles a signal or begins to run the cell's code.
+        """
+        self._requested = number
+
+    def handle_signal(self, signum: int = 0, frame: FrameType | None = None) -> None:
+        """The handler of SIGINT. Runs in the main thread; raises KeyboardInterrupt where that is allowed now."""
+        if self._running:
+            self._requested = self._number
+            if threading.get_ident() == self._owner:
+                self._deliver()
+
+    def _deliver(self) -> None:
+        if self._armed and self._depth == 0 and self._requested == self._number:
+            self._requested = 0
+            self.delivered = True
+            raise KeyboardInterrupt
+
+    def __enter__(self) -> None:
+        if threading.get_ident() == self._owner:
+            self._depth += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if threading.get_ident() == self._owner:
+            self._depth -= 1
+            self._deliver()
