@@ -1,0 +1,65 @@
+"""The tensor engine: what `import torch` means inside a Tapescope cell.
+
+This file assembles the public surface from the operator table and the engine's parts; it defines nothing itself.
+Importing it loads numpy and nothing else from outside the standard library.
+"""
+
+from __future__ import annotations
+
+from . import dtypes as _dtypes
+from . import surface as _surface
+from . import ops as _ops  # fills the table
+from . import autograd
+from .backends import cpu as _cpu
+from .autograd import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from .device import device, get_default_device, set_default_device
+from .dtypes import dtype, finfo, get_default_dtype, iinfo, set_default_dtype
+from .ops import creation as _creation
+from .ops import random as _random_ops
+from .ops.dunders import DUNDERS as _DUNDERS
+from .ops.table import FUNCTIONS as _FUNCTIONS
+from .printing import get_printoptions, printoptions as _printoptions, set_printoptions
+from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .shapes import Size
+from .tensor import Tensor
+
+__version__ = "2.13.0+tapescope"
+
+for _name, _value in {**_dtypes.DTYPES, **_dtypes.ALIASES}.items():
+    globals()[_name] = _value
+for _value in (*_creation.CREATORS, *_random_ops.CREATORS, *_surface.NAMES):
+    globals()[_value.__name__] = _value
+for _name in (
+    "strided", "contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "inf", "nan", "pi", "e", "newaxis",
+):  # fmt: skip
+    globals()[_name] = getattr(_surface, _name)
+for _function in _FUNCTIONS.values():
+    for _label in (_function.name, *_function.aliases):
+        if "torch" in _function.spaces:
+            globals()[_label] = _function.call
+            if _function.inplace is not None:
+                globals()[_label + "_"] = _function.inplace
+        if _function.method and not {"primitive"} & set(_function.spaces):
+            setattr(Tensor, _label, _function.call)
+            if _function.inplace is not None:
+                setattr(Tensor, _label + "_", _function.inplace)
+for _name, _value in {**_creation.METHODS, **_DUNDERS, **{f.__name__: f for f in _surface.METHODS}}.items():
+    setattr(Tensor, _name, _value)
+
+
+def is_storage(obj: object) -> bool:
+    """Whether `obj` is a storage."""
+    from .storage import Storage
+
+    return isinstance(obj, Storage)
+
+
+from . import nn, optim, utils  # noqa: E402  (they are written with the surface above)
+from .backends import webgpu as webgpu  # noqa: E402

@@ -28,6 +28,8 @@ class Backend:
     """
 
     name: ClassVar[str] = ""
+    shares_out: ClassVar[bool] = False
+    """Whether pointwise kernels take `out=`, an array to write into (which may be the first input)."""
 
     def __init__(self) -> None:
         self.kernels: dict[str, Kernel] = {}
@@ -67,6 +69,12 @@ class Backend:
         """Contiguous memory with unspecified contents."""
         raise NotImplementedError
 
+    def full(self, shape: Sequence[int], value: Any, dtype: DType) -> Array:
+        """Contiguous memory filled with one number."""
+        import numpy as np
+
+        return self.upload(np.full(shape, value, dtype.numpy), dtype)
+
     def upload(self, array: np.ndarray, dtype: DType) -> Array:
         """A copy of a numpy array in this device's memory."""
         raise NotImplementedError
@@ -75,8 +83,16 @@ class Backend:
         """A copy in numpy's memory; waits for pending work."""
         raise NotImplementedError
 
-    def view(self, array: Array, shape: Sequence[int], strides: Sequence[int], offset: int) -> Array:
-        """Another window on the memory of `array`: strides and absolute offset in elements."""
+    def own(self, array: Array) -> Array:
+        """A 0-d result as an array of this backend (kernels may return scalars)."""
+        return array
+
+    def root(self, array: Array) -> Array:
+        """The handle that `view` wants for the memory which `array` owns."""
+        return array
+
+    def view(self, root: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
+        """A window on the memory of `root`: strides, and the offset from its beginning, in elements."""
         raise NotImplementedError
 
     def geometry(self, array: Array) -> tuple[tuple[int, ...], int]:

@@ -1,0 +1,184 @@
+"""The nodes of the tape: what was computed, what backward keeps of it, and where it stands in the source.
+
+A node is made by dispatch when an operator runs on tensors that need a gradient.  It holds its operator, its edges to
+the nodes its inputs came from, the saved values, its sequence number, its module path and (cheaply: a code object and
+an instruction offset, resolved when somebody looks) its place in the user's source.  Running backward is `run.py`'s.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import weakref
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+from .. import module_path
+from ..observe import Source
+from ..ops.table import Op, Rule
+from ..state import state
+
+ENGINE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_sequence = itertools.count()
+Edge = tuple["Node", int]
+
+
+def call_site(depth: int = 1) -> tuple[CodeType | None, int]:
+    """Code object and instruction offset of the innermost frame outside the engine."""
+    frame = sys._getframe(depth)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(ENGINE_FOLDER):
+            return code, frame.f_lasti
+        frame = frame.f_back  # type: ignore[assignment]
+    return None, 0
+
+
+def resolve_source(code: CodeType | None, offset: int) -> Source | None:
+    """The source range of one instruction, from the code object's position table."""
+    if code is None:
+        return None
+    place = next(itertools.islice(code.co_positions(), offset // 2, None), None)
+    if place is None or place[0] is None:
+        return Source(code.co_filename, code.co_firstlineno, code.co_firstlineno, 0, 0, code.co_qualname)
+    line, end_line, column, end_column = place
+    return Source(code.co_filename, line, end_line or line, column or 0, end_column or 0, code.co_qualname)
+
+
+class Plan:
+    """What must be kept for one pattern of inputs that need a gradient: made once a pattern."""
+
+    __slots__ = ("names", "rules", "save")
+
+    def __init__(self, op: Op, mask: tuple[bool, ...]):
+        self.rules: tuple[Rule, ...] = tuple(r for r in op.rules if any(mask[i] for i in r.inputs))
+        names = dict.fromkeys(n for r in self.rules for n in r.names)
+        self.save = tuple(op.tensors.index(n) for n in names if n in op.tensors)
+        self.names = frozenset(names)
+
+
+class Node:
+    """One entry of the tape. `next_functions` are the edges, `name()` PyTorch's name of it."""
+
+    __slots__ = (
+        "__weakref__", "_after", "_before", "_code", "_dict", "_offset", "_retained", "_tensor_hooks", "edges", "forward_trace", "input_metas",
+        "module", "op", "outputs", "plan", "saved", "sequence_nr", "statics",
+    )  # fmt: skip
+
+    op: Op | None
+    edges: tuple[Edge | None, ...]
+
+    def __init__(self, op: Op | None, edges: tuple[Edge | None, ...]):
+        self.op = op
+        self.edges = edges
+        self.sequence_nr = next(_sequence)
+        self.module = module_path.current
+        self._code, self._offset = call_site(2)
+        self._before: list[Callable[..., Any]] | None = None
+        self._after: list[Callable[..., Any]] | None = None
+        self._dict: dict[str, Any] | None = None
+        self._tensor_hooks: dict[int, list[Callable[..., Any]]] | None = None
+        self._retained: dict[int, Any] | None = None
+        self.saved: Any = ()
+        self.statics: tuple[Any, ...] = ()
+        self.outputs: tuple[Any, ...] = ()  # (shape, dtype, device name) of each output
+        self.input_metas: tuple[Any, ...] = ()  # (shape, dtype) of each input, None for plain values
+        self.plan: Plan | None = None
+        if state.anomaly:
+            import traceback
+
+            self.forward_trace = "".join(traceback.format_stack(sys._getframe(2)))
+
+    # -- what users see -------------------------------------------------------------------------
+
+    def name(self) -> str:
+        """PyTorch's name of the node, such as "MulBackward0"."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The nodes that gradients are handed to, each with the output it belongs to; (None, 0) where none is needed."""
+        return tuple(e if e is not None else (None, 0) for e in self.edges)
+
+    @property
+    def source(self) -> Source | None:
+        """Where in the user's code the operator was called."""
+        return resolve_source(self._code, self._offset)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user's own notes."""
+        if self._dict is None:
+            self._dict = {}
+        return self._dict
+
+    def register_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Call `hook(grad_inputs, grad_outputs)` after this node ran in backward; it may return other grad_inputs."""
+        if self._after is None:
+            self._after = []
+        return Handle(self._after, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> Handle:
+        """Call `hook(grad_outputs)` before this node runs in backward; it may return other grad_outputs."""
+        if self._before is None:
+            self._before = []
+        return Handle(self._before, hook)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+    def register_tensor_hooks(self, number: int, hooks: list[Callable[..., Any]]) -> None:
+        """The list of hooks of the tensor that is output `number`; hooks added to it later count too."""
+        if self._tensor_hooks is None:
+            self._tensor_hooks = {}
+        self._tensor_hooks[number] = hooks
+
+    def retain(self, number: int, tensor: Any) -> None:
+        """Put the gradient of output `number` into `.grad` of the weakly held tensor."""
+        if self._retained is None:
+            self._retained = {}
+        self._retained[number] = tensor
+
+    # -- what the backward pass uses ------------------------------------------------------------
+
+    def apply(self, grads: list[Any]) -> list[Any]:
+        """Gradients of the inputs from those of the outputs (None where there is none)."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Forget what was kept for backward."""
+        self.saved = None
+
+    def saved_facts(self) -> list[dict[str, Any]]:
+        """Name, shape, dtype and bytes of each saved tensor."""
+        return []
+
+
+class Handle:
+    """What a `register_...` call returns; `remove()` takes the hook out again. Also a context manager."""
+
+    _ids = itertools.count()
+
+    def __init__(self, hooks: list[Any], hook: Any):
+        self.id = next(Handle._ids)
+        self._entry = hook
+        self._hooks = weakref.ref(hooks) if not isinstance(hooks, list) else (lambda: hooks)
+        hooks.append(hook)
+
+    def remove(self) -> None:
+        """Take the hook out; a second call does nothing."""
+        hooks = self._hooks()
+        if hooks is not None:
+            for i, h in enumerate(hooks):
+                if h is self._entry:
+                    del hooks[i]
+                    break
+        self._hooks = lambda: None
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()

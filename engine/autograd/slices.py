@@ -1,0 +1,123 @@
+"""History of views under in-place writes.
+
+Writing through a view rewrites the history of its base (`CopySlices`), and every view of that memory gets a new
+history from the base when it is next asked (`AsStrided`).  Both work on the geometry of the view within its base.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..shapes import is_contiguous
+from .node import Node
+from .op_node import FREED
+
+
+class CopySlices(Node):
+    """The node of a base after a write through a view of it: edge 0 is the base before, the rest are the write's."""
+
+    __slots__ = ("number", "place", "writer")
+
+    def __init__(self, base_edge: Any, writer: Node, number: int, place: tuple[Any, ...]):
+        super().__init__(None, (base_edge, *writer.edges[1:]))
+        self.writer = writer
+        self.number = number
+        self.place = place
+
+    def apply(self, grads: list[Any]) -> list[Any]:
+        if self.writer is None:
+            raise RuntimeError(FREED)
+        grad = grads[0].contiguous()
+        shape, strides, offset = self.place
+        part = grad.as_strided(shape, strides, offset)
+        slots: list[Any] = [None] * max(1, self.number + 1)
+        slots[self.number] = part
+        inner = self.writer.apply(slots)
+        before = inner[0]
+        base = None
+        if self.edges[0] is not None:
+            kept = before if before is not None else part.zeros_like_plain()
+            base = grad.as_strided_scatter(kept, shape, strides, offset)
+        return [base, *inner[1:]]
+
+    def release(self) -> None:
+        if self.writer is not None:
+            self.writer.release()
+
+
+class WriteThrough(Node):
+    """A write of a computed value over a whole view: nothing of what was there before is left."""
+
+    __slots__ = ()
+
+    def __init__(self, old: Any, edge: Any):
+        super().__init__(None, (old, edge))
+
+    def apply(self, grads: list[Any]) -> list[Any]:
+        return [None, grads[0]]
+
+
+def _place(view: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Geometry of a view within the row-major layout of its base."""
+    base = view._base
+    shape, strides, offset = tuple(view._data.shape), view.stride(), view._offset - base._offset
+    if is_contiguous(base._data.shape, base.stride()):
+        return shape, strides, offset
+    return _in_logical_order(base, shape, strides, offset)
+
+
+def _in_logical_order(base: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> tuple[Any, Any, int]:
+    """Translate strides in memory to strides among the base's elements in row-major order.
+
+    A step of one of the base's own strides is a step of that dimension's row-major stride.
+    """
+    from ..shapes import contiguous_strides
+
+    sizes, steps = tuple(base._data.shape), base.stride()
+    logical = contiguous_strides(sizes)
+    order = sorted((st, lg, n) for st, lg, n in zip(steps, logical, sizes, strict=True) if n > 1)
+
+    def translate(distance: int) -> int:
+        out = 0
+        for step, row_major, size in reversed(order):
+            turns = min(distance // step, size - 1) if step else 0
+            out += turns * row_major
+            distance -= turns * step
+        return out
+
+    return shape, tuple(translate(s) if n > 1 else 1 for s, n in zip(strides, shape, strict=True)), translate(offset)
+
+
+def copy_slices(view: Any, writer: Node, number: int) -> None:
+    """Give the base of `view` the history "what it was, with `writer`'s output written over the view"."""
+    from ..tensor import gradient_edge
+
+    base = view._base
+    old = gradient_edge(base) if base._requires_grad else None
+    if not _writes_in_place(writer, view):
+        writer = WriteThrough(None, (writer, number))
+        number = 0
+        writer.outputs = ((view._data.shape, view._dtype, view._storage.backend.name),)
+    node = CopySlices(old, writer, number, _place(view))
+    node.outputs = ((base._data.shape, base._dtype, base._storage.backend.name),)
+    base._requires_grad = True
+    base._grad_fn, base._output_nr = node, 0
+    regenerate(view)
+
+
+def _writes_in_place(writer: Node, view: Any) -> bool:
+    """Whether the writer is an in-place operator whose first input is the view itself."""
+    return bool(writer.saved is not None and getattr(writer, "op", None) is not None and writer.metadata.get("in-place"))
+
+
+def regenerate(view: Any) -> None:
+    """A fresh history for a view from its base: an `AsStrided` node."""
+    from ..ops.views import AS_STRIDED
+    from ..tensor import gradient_edge
+    from .op_node import record
+
+    base = view._base
+    shape, strides, offset = _place(view)
+    view._requires_grad = base._requires_grad
+    record(AS_STRIDED, (base,), (gradient_edge(base),), (shape, strides, offset), (view,))
+    view._seen_version = view._storage.version

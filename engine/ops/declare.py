@@ -1,0 +1,193 @@
+"""Helpers that turn one declaration into a primitive and the functions users call.
+
+`pointwise` and `operator` are what the families use.  The function for users is generated source, so that its signature,
+its error messages and its speed are those of a function written by hand; this file holds no operator itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import dispatch
+from ..autograd.node import ENGINE_FOLDER
+from ..state import state
+from ..tensor import Tensor
+from .table import Grad, Op, put
+
+_POINTWISE = """
+def {name}({head}{tail}{mark}out=None):
+    if out is None:
+        return _pointwise(OP, ({first}), ({statics}))
+    return _into(out, _pointwise(OP, ({first}), ({statics})), "{name}")
+def {name}_({inhead}{tail}):
+    return _inplace(OP, {target}, ({others}), ({statics}))
+"""
+
+
+def pointwise(
+    name: str,
+    signature: str = "input",
+    *,
+    cpu: Callable[..., Any],
+    expr: str,
+    result: str = "same",
+    accepts: str = "bifc",
+    grads: dict[str | tuple[str, ...], Grad] | None = None,
+    spaces: Sequence[str] = ("torch",),
+    method: bool = True,
+    inplace: bool = True,
+    aliases: Sequence[str] = (),
+    backward: str | None = None,
+    doc: str = "",
+) -> Op:
+    """Declare a pointwise primitive and its function.
+
+    `signature` is the function's, such as "input, other, *, alpha=1": parameters before `*` are tensors (or numbers),
+    those after it plain values; `;` instead of `, *` lets plain values be passed by position. `cpu` takes numpy arrays,
+    the plain values, and `out=`.
+    """
+    head, _, tail = signature.partition(";") if ";" in signature else signature.partition(", *")
+    positional = ";" in signature
+    tensors = [p.strip() for p in head.split(",")]
+    tail = tail.strip().lstrip(",").strip()
+    statics = [p.split("=")[0].strip() for p in tail.split(",")] if tail else []
+    op = Op(
+        name, " ".join(p.split("=")[0].strip() for p in tensors), " ".join(statics), kind="pointwise", cpu=cpu, expr=expr,
+        result=result, accepts=accepts, grads=grads, shape=None, backward=backward,
+    )  # fmt: skip
+    names = [p.split("=")[0].strip() for p in tensors]
+    source = _POINTWISE.format(
+        name=name,
+        head=head.strip(),
+        inhead=head.strip(),
+        tail=(", " if positional else ", *, ") + tail if tail else "",
+        mark=", " if tail and not positional else ", *, ",
+        first=", ".join(names) + ",",
+        target=names[0],
+        others="".join(n + ", " for n in names[1:]),
+        statics="".join(s + ", " for s in statics),
+    )
+    space: dict[str, Any] = {
+        "OP": op, "_pointwise": dispatch.pointwise, "_inplace": _checked_inplace(op), "_into": into,
+    }  # fmt: skip
+    exec(compile(source, ENGINE_FOLDER + f"generated/{name}.py", "exec"), space)
+    function, function_ = space[name], space[name + "_"]
+    function.__doc__ = doc or f"Elementwise `{expr}`."
+    function.__module__ = function_.__module__ = "tapescope.engine"
+    put(name, function, spaces=spaces, method=method, inplace=function_ if inplace else None, op=op, aliases=aliases)
+    op_functions[op.name] = function
+    return op
+
+
+op_functions: dict[str, Callable[..., Any]] = {}
+"""The functions made for pointwise primitives, for families that build on them."""
+
+
+def _checked_inplace(op: Op) -> Callable[..., Any]:
+    return dispatch.inplace
+
+
+def into(out: Tensor, value: Any, name: str) -> Tensor:
+    """Write a result into the tensor given as `out=`; resizes it (with a warning where it had elements)."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if state.grad_enabled and (value._requires_grad or out._requires_grad):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "requires grad."
+        )
+    from ..dtypes import can_cast
+
+    if not can_cast(value._dtype, out._dtype):
+        raise RuntimeError(
+            f"result type {dispatch.type_name(value._dtype)} can't be cast to the desired output type "
+            f"{dispatch.type_name(out._dtype)}"
+        )
+    if out._storage.backend is not value._storage.backend:
+        raise RuntimeError(f"Expected out tensor to have device {value.device}, but got {out.device} instead")
+    if out.shape != value.shape:
+        if out.numel():
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match "
+                f"the required output shape {list(value.shape)}. This behavior is deprecated, and in a future PyTorch release "
+                "outputs will not be resized unless they have zero elements.",
+                stacklevel=3,
+            )
+        fresh = value.detach_shallow()._fresh_copy()
+        if fresh._dtype is not out._dtype:
+            fresh = fresh.to(out._dtype)  # type: ignore[attr-defined]
+        out._data, out._storage, out._strides, out._offset = fresh._data, fresh._storage, fresh._strides, fresh._offset
+        return out
+    before = state.grad_enabled
+    state.grad_enabled = False
+    try:
+        dispatch.write(out, value)
+    finally:
+        state.grad_enabled = before
+    return out
+
+
+def operator(
+    name: str | None = None,
+    *,
+    spaces: Sequence[str] = ("torch",),
+    method: bool = True,
+    inplace: bool = False,
+    out: bool = False,
+    aliases: Sequence[str] = (),
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: enter a function written with other operators into the table.
+
+    With `out`, it gets an `out=` argument; with `inplace`, a method `NAME_` that computes and writes back.
+    """
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        label = name or function.__name__.strip("_")
+        public = _with_out(function, label) if out else function
+        back = None
+        if inplace:
+
+            @functools.wraps(function)
+            def back(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+                return write_back(self, function, args, kwargs)
+
+            back.__name__ = label + "_"
+        put(label, public, spaces=spaces, method=method, inplace=back, aliases=aliases)
+        return public
+
+    return declare
+
+
+def write_back(target: Tensor, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """`target` overwritten with `function(target, ...)`, its history that of the result."""
+    dispatch.check_inplace(target, state.grad_enabled)
+    return dispatch.write(target, function(target, *args, **kwargs))
+
+
+def _with_out(function: Callable[..., Any], label: str) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def public(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        value = function(*args, **kwargs)
+        if out is None:
+            return value
+        if isinstance(value, tuple):
+            parts = [into(o, v, label) for o, v in zip(out, value, strict=True)]
+            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        return into(out, value, label)
+
+    signature = inspect.signature(function)
+    extra = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    rest = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    public.__signature__ = signature.replace(parameters=[*rest, extra])  # type: ignore[attr-defined]
+    return public
+
+
+def tensor_argument(function: str, name: str, position: int, value: Any) -> Tensor:
+    """`value` if it is a tensor; raises PyTorch's TypeError otherwise."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{function}(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}")
+    return value

@@ -1,0 +1,204 @@
+"""Losses as functions: nll_loss, cross_entropy, mse_loss, l1_loss."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import dispatch, dtypes
+from ..shapes import broadcast_shapes
+from ..tensor import Tensor
+from .activation import log_softmax
+from .declare import operator
+from .table import Op
+
+FUNCTIONAL = ("nn.functional",)
+
+
+def reduce(loss: Tensor, reduction: str) -> Tensor:
+    """"mean", "sum" or "none" of the elementwise losses. Raises ValueError for other words."""
+    if reduction == "mean":
+        return loss.mean()  # type: ignore[attr-defined]
+    if reduction == "sum":
+        return loss.sum()  # type: ignore[attr-defined]
+    if reduction == "none":
+        return loss
+    raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
+    """The word that the deprecated flags `size_average` and `reduce` stand for."""
+    if size_average is None and reduce is None:
+        return reduction
+    warnings.warn("size_average and reduce args will be deprecated, please use reduction instead.", stacklevel=4)
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
+
+
+def _picked(logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignore: int) -> np.ndarray:
+    keep = target != ignore
+    safe = np.where(keep, target, 0)
+    got = -np.take_along_axis(logs, safe[:, None], axis=1)[:, 0]
+    if weight is not None:
+        got = got * weight[safe]
+    return np.where(keep, got, np.zeros((), got.dtype)).astype(logs.dtype, copy=False)
+
+
+def _picked_backward(g: Tensor, target: Tensor, weight: Tensor | None, input_shape: tuple[int, ...], ignore_index: int) -> Tensor:
+    keep = target != ignore_index
+    safe = target * keep.to(target.dtype)  # type: ignore[attr-defined]
+    part = -g * keep.to(g.dtype)  # type: ignore[attr-defined]
+    if weight is not None:
+        part = part * weight.take_flat(safe)  # type: ignore[attr-defined]
+    return g.new_zeros(input_shape).scatter_add(1, safe.unsqueeze(1), part.unsqueeze(1))  # type: ignore[attr-defined]
+
+
+NLL_LOSS = Op(
+    "nll_loss", "input target weight", "ignore_index", kind="index", cpu=_picked, backward="NllLoss",
+    shape=lambda s, *_: (s[0], *s[2:]),
+    grads={"input": _picked_backward},
+)  # fmt: skip
+
+
+@operator(spaces=("method",))
+def take_flat(self: Tensor, index: Tensor) -> Tensor:
+    """The elements of a vector at integer places of any shape."""
+    return self.index_select(0, index.reshape(-1)).reshape(index.shape)  # type: ignore[attr-defined]
+
+
+@operator(spaces=FUNCTIONAL, method=False)
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The negative log-probabilities of the target classes: input [N, C, ...] (or [C]), target [N, ...] of class numbers.
+
+    "mean" weighs by `weight` [C]; targets equal to `ignore_index` do not count. Raises ValueError for other shapes, IndexError
+    for a class out of range.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if input.ndim == 1:
+        out = nll_loss(input.unsqueeze(0), target.reshape(1), weight, None, ignore_index, None, reduction)  # type: ignore[attr-defined]
+        return out.reshape(()) if reduction == "none" else out  # type: ignore[attr-defined]
+    if input.ndim == 0 or target.ndim != input.ndim - 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported") if input.ndim == 2 else ValueError(
+            f"Expected target of {input.ndim - 1} dimensions (got {target.ndim})"
+        )
+    if input.shape[0] != target.shape[0]:
+        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}).")
+    if tuple(target.shape[1:]) != tuple(input.shape[2:]):
+        raise ValueError(f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}")
+    if target.dtype not in (dtypes.int64, dtypes.uint8):
+        raise RuntimeError(f"expected scalar type Long but found {dispatch.type_name(target.dtype)}")
+    classes = input.shape[1]
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {list(weight.shape)}")
+    if target.is_cpu and target.numel():
+        data = target._data
+        bad = data[(data != ignore_index) & ((data < 0) | (data >= classes))]
+        if bad.size:
+            raise IndexError(f"Target {int(bad.flat[0])} is out of bounds.")
+    flat, where = input, target
+    if input.ndim > 2:
+        flat = input.movedim(1, -1).reshape(-1, classes)  # type: ignore[attr-defined]
+        where = target.reshape(-1)  # type: ignore[attr-defined]
+    losses = dispatch.call(NLL_LOSS, (flat, where, weight), (ignore_index,))
+    if reduction == "none":
+        return losses.reshape(target.shape)
+    total = losses.sum()
+    if reduction == "sum":
+        return total
+    if reduction != "mean":
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    keep = where != ignore_index
+    if weight is None:
+        return total / keep.to(total.dtype).sum()  # type: ignore[attr-defined]
+    counts = weight.take_flat(where * keep.to(where.dtype)) * keep.to(weight.dtype)  # type: ignore[attr-defined]
+    return total / counts.sum()
+
+
+@operator(spaces=FUNCTIONAL, method=False)
+def cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+    reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """log_softmax and nll_loss in one: input [N, C, ...] of logits, target class numbers [N, ...] or probabilities [N, C, ...].
+
+    Raises ValueError or RuntimeError where shapes or dtypes do not fit.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    axis = 0 if input.ndim == 1 else 1
+    logs = log_softmax(input, axis)
+    if target.shape == input.shape and target.dtype.category >= dtypes.FLOATING:
+        return _soft_cross_entropy(logs, target, weight, reduction, label_smoothing, axis)
+    loss = nll_loss(logs, target, weight, None, ignore_index, None, reduction)
+    if label_smoothing == 0.0:
+        return loss
+    weighted = logs if weight is None else logs * weight.reshape(*([-1] + [1] * (input.ndim - axis - 1)))  # type: ignore[attr-defined]
+    keep = (target != ignore_index).to(logs.dtype)  # type: ignore[attr-defined]
+    smooth = -weighted.sum(axis) * keep  # type: ignore[attr-defined]
+    if reduction == "mean":
+        if weight is None:
+            smooth = smooth.sum() / keep.sum()
+        else:
+            safe = target * keep.to(target.dtype)
+            smooth = smooth.sum() / (weight.take_flat(safe) * keep).sum()  # type: ignore[attr-defined]
+    elif reduction == "sum":
+        smooth = smooth.sum()
+    share = label_smoothing / input.shape[axis]
+    return loss * (1 - label_smoothing) + smooth * share
+
+
+def _soft_cross_entropy(logs: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: float, axis: int) -> Tensor:
+    classes = logs.shape[axis]
+    if smoothing > 0:
+        target = target * (1 - smoothing) + smoothing / classes
+    parts = logs * target
+    if weight is not None:
+        parts = parts * weight.reshape(*([-1] + [1] * (logs.ndim - axis - 1)))
+    losses = -parts.sum(axis)  # type: ignore[attr-defined]
+    if reduction == "mean":
+        return losses.sum() / max(losses.numel(), 1)
+    return reduce(losses, reduction)
+
+
+def _pair(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    if input.shape != target.shape:
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
+            "incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=3,
+        )
+    shape = broadcast_shapes(input.shape, target.shape)
+    return input.expand(*shape), target.expand(*shape)  # type: ignore[attr-defined]
+
+
+@operator(spaces=FUNCTIONAL, method=False)
+def mse_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Tensor | None = None
+) -> Tensor:
+    """The squared differences, reduced."""
+    a, b = _pair("mse_loss", input, target)
+    difference = a - b
+    square = difference * difference
+    return reduce_loss(square if weight is None else square * weight, size_average, reduce, reduction)
+
+
+@operator(spaces=FUNCTIONAL, method=False)
+def l1_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Tensor | None = None
+) -> Tensor:
+    """The absolute differences, reduced."""
+    a, b = _pair("l1_loss", input, target)
+    loss = (a - b).abs()
+    return reduce_loss(loss if weight is None else loss * weight, size_average, reduce, reduction)
+
+
+def reduce_loss(loss: Tensor, size_average: Any, reduce_flag: Any, reduction: str) -> Tensor:
+    """Reduce by the word, or by what the deprecated flags mean."""
+    return reduce(loss, legacy_reduction(size_average, reduce_flag, reduction))

@@ -1,0 +1,199 @@
+"""Random tensors and dropout. The numbers come from `engine/random.py` on the CPU and are moved where they are wanted,
+so that one seed gives one stream whatever the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import dispatch, dtypes
+from .. import random as source
+from ..backends.base import backend as backend_of
+from ..device import resolve
+from ..shapes import Size
+from ..tensor import Tensor, wrap
+from .creation import METHODS, _sizes
+from .declare import into, operator
+
+
+def _drawn(shape: tuple[int, ...], kind: Any, device: Any, requires_grad: bool, fill: Callable[[np.ndarray], None]) -> Tensor:
+    values = np.empty(shape, kind.numpy)
+    fill(values)
+    home = backend_of(resolve(device).type)
+    out = wrap(values if home.name == "cpu" else home.upload(values, kind), kind, home)
+    return out.requires_grad_() if requires_grad else out
+
+
+def _float_type(dtype: Any, name: str) -> Any:
+    kind = dtype or dtypes.get_default_dtype()
+    if kind.category < dtypes.FLOATING:
+        raise RuntimeError(f'"{name}" not implemented for \'{dispatch.type_name(kind)}\'')
+    return kind
+
+
+def rand(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+         requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """Numbers uniform in [0, 1)."""
+    kind = _float_type(dtype, "check_uniform_bounds")
+    made = _drawn(_sizes(size), kind, device, requires_grad, lambda a: source.uniform(a, 0.0, 1.0, generator))
+    return made if out is None else into(out, made, "rand")
+
+
+def randn(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+          requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """Numbers of the standard normal distribution."""
+    kind = _float_type(dtype, "normal_kernel_cpu")
+    made = _drawn(_sizes(size), kind, device, requires_grad, lambda a: source.normal(a, 0.0, 1.0, generator))
+    return made if out is None else into(out, made, "randn")
+
+
+def randint(*args: Any, low: int | None = None, high: int | None = None, size: Any = None, generator: Any = None, out: Any = None,
+            dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """Integers uniform in [low, high); `randint(high, size)` begins at 0. Raises RuntimeError for an empty range."""
+    given = list(args)
+    if size is None:
+        size = given.pop()
+    if high is None:
+        high = given.pop()
+    if low is None:
+        low = given.pop() if given else 0
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    first, last = int(low), int(high)
+    kind = dtype or dtypes.int64
+    made = _drawn(_sizes((size,)), kind, device, requires_grad, lambda a: source.randint(a, first, last, generator))
+    return made if out is None else into(out, made, "randint")
+
+
+def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+             requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """The integers 0 to n-1 in random order."""
+    if n < 0:
+        raise RuntimeError(f"n must be non-negative, got{n}")
+    kind = dtype or dtypes.int64
+    values = np.asarray(source.randperm(n, generator)).astype(kind.numpy)
+    home = backend_of(resolve(device).type)
+    made = wrap(home.upload(values, kind), kind, home)
+    return made if out is None else into(out, made, "randperm")
+
+
+def _like(make: Any) -> Any:
+    def function(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+                 memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
+        extra = {"requires_grad": requires_grad, "generator": generator}
+        return make(*args, Size(input.shape), dtype=dtype or input.dtype, device=device or input.device, **extra)
+
+    function.__name__ = make.__name__ + "_like"
+    function.__doc__ = f"`{make.__name__}` in the shape, dtype and device of `input`."
+    return function
+
+
+rand_like, randn_like, randint_like = _like(rand), _like(randn), _like(randint)
+CREATORS = (rand, randn, randint, randperm, rand_like, randn_like, randint_like)
+
+# -- filling in place ---------------------------------------------------------------------------
+
+
+def _fill(self: Tensor, fill: Callable[[np.ndarray], None]) -> Tensor:
+    """Write drawn numbers into `self`."""
+    values = np.empty(tuple(self.shape), self.dtype.numpy)
+    if self.is_cpu and not self.is_contiguous():
+        values = np.empty_like(self._data)
+    fill(values)
+    home = self._storage.backend
+    return dispatch.write(self, wrap(values if home.name == "cpu" else home.upload(values, self.dtype), self.dtype, home))
+
+
+def _filler(name: str, draw: Callable[..., None], doc: str) -> None:
+    def method(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
+        return _fill(self, lambda a: draw(a, *args, **kwargs, generator=generator))
+
+    method.__name__, method.__doc__ = name, doc
+    METHODS[name] = method
+
+
+def _uniform(a: np.ndarray, *args: Any, generator: Any = None, **bounds: Any) -> None:
+    low, high = [*args, *[0.0, 1.0][len(args) :]]
+    low, high = bounds.get("from", low), bounds.get("to", high)
+    if low > high:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
+    source.uniform(a, low, high, generator)
+
+
+def _normal(a: np.ndarray, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> None:
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    source.normal(a, mean, std, generator)
+
+
+def _exponential(a: np.ndarray, lambd: float = 1.0, *, generator: Any = None) -> None:
+    if lambd <= 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    source.exponential(a, lambd, generator)
+
+
+def _random(a: np.ndarray, *args: Any, generator: Any = None, **bounds: Any) -> None:
+    if not args and not bounds:
+        source.random(a, generator)
+        return
+    low, high = (0, args[0]) if len(args) == 1 else args if args else (bounds.get("from", 0), bounds["to"])
+    source.randint(a, low, high, generator)
+
+
+_filler("uniform_", _uniform, "Fill with numbers uniform in [from, to).")
+_filler("normal_", _normal, "Fill with numbers of the normal distribution.")
+_filler("exponential_", _exponential, "Fill with numbers of the exponential distribution of rate `lambd`.")
+_filler("random_", _random, "Fill with integers of [from, to), or of the dtype's range.")
+
+
+@operator(spaces=("method",))
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Fill with ones with probability `p` (a number or tensor), zeros else."""
+    chance = p._host() if isinstance(p, Tensor) else p
+    return _fill(self, lambda a: source.bernoulli(a, chance, generator))
+
+
+@operator()
+def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
+    """Ones with the probabilities in `input`, zeros else."""
+    chance = input.detach()._host() if p is None else p
+    if p is None and chance.size and not ((chance >= 0) & (chance <= 1)).all():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    return _drawn(tuple(input.shape), input.dtype, input.device, False, lambda a: source.bernoulli(a, chance, generator))
+
+
+@operator()
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
+    """Indices drawn with the weights in `input` ([n] or [m, n]); raises RuntimeError for weights that are none."""
+    weights = input.detach()._host()
+    if weights.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    drawn = source.multinomial(weights, num_samples, replacement, generator)
+    home = input._storage.backend
+    return wrap(home.upload(np.asarray(drawn), dtypes.int64), dtypes.int64, home)
+
+
+@operator(method=False)
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None,
+           requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """Normal numbers with means and standard deviations given as numbers or tensors."""
+    if size is not None:
+        kind = _float_type(dtype, "normal_kernel_cpu")
+        return _drawn(_sizes((size,)), kind, device, requires_grad, lambda a: _normal(a, mean, std, generator=generator))
+    like = mean if isinstance(mean, Tensor) else std
+    shape = dispatch.broadcast_shapes(*[t.shape for t in (mean, std) if isinstance(t, Tensor)])
+    drawn = _drawn(shape, like.dtype, like.device, False, lambda a: source.normal(a, 0.0, 1.0, generator))
+    return drawn * std + mean
+
+
+@operator(spaces=("torch", "nn.functional"), method=False)
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zeros with probability `p`, the rest divided by 1 - p; the input itself when not training. Raises ValueError for bad `p`."""
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not training or p == 0.0:
+        return input
+    mask = _drawn(tuple(input.shape), input.dtype, input.device, False, lambda a: source.dropout_mask(a, p))
+    return input.mul_(mask) if inplace else input * mask  # type: ignore[attr-defined]

@@ -1,0 +1,77 @@
+"""Choosing between tensors by a condition: `where`, `masked_fill`.
+
+The condition is an operand of its own dtype, which is why these do not go through the pointwise promotion.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dispatch
+from ..shapes import broadcast_shapes
+from ..tensor import Tensor
+from .declare import op_functions, operator
+from .table import Op
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    return np.where(condition, x, y)
+
+
+WHERE = Op(
+    "where", "condition input other", kind="index", cpu=_where,
+    shape=lambda c, x, y: broadcast_shapes(c, x, y), dtype=lambda c, x, y: x._dtype,
+    grads={
+        "input": lambda g, condition: where(condition, g, 0.0),
+        "other": lambda g, condition: where(condition, 0.0, g),
+    },
+)  # fmt: skip
+
+
+@operator(out=True)
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """Elements of `input` where `condition`, else of `other`; with the condition alone, the indices of its true elements.
+
+    Raises RuntimeError for a condition that is not boolean (or uint8).
+    """
+    if input is None and other is None:
+        return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
+    if not isinstance(condition, Tensor):
+        raise TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
+    if condition.dtype.name not in ("bool", "uint8"):
+        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {dispatch.type_name(condition.dtype)}")
+    kind = dispatch.result_type(input, other)
+    parts = [_operand(condition, v, kind) for v in (input, other)]
+    broadcast_shapes(condition.shape, parts[0].shape, parts[1].shape)
+    mask = condition if condition.dtype.name == "bool" else condition.to(dispatch.dtypes.bool_)
+    return dispatch.call(WHERE, (mask, parts[0], parts[1]))
+
+
+def _operand(like: Tensor, value: Any, kind: Any) -> Tensor:
+    if isinstance(value, Tensor):
+        if value._storage.backend is not like._storage.backend and not value._data.shape:
+            value = value.to(like.device)
+        return value if value._dtype is kind else value.to(kind)
+    return like.new_full((), value, dtype=kind)
+
+
+op_functions["where"] = where
+
+
+@operator(inplace=True)
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`value` (a number or 0-d tensor) where `mask`, else `input`."""
+    if isinstance(value, Tensor) and value.ndim:
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
+    if mask.dtype.name != "bool":
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype " + dispatch.type_name(mask.dtype))
+    if not isinstance(value, Tensor):
+        kind = dispatch.dtypes.of_scalar(value)
+        if kind.category > input.dtype.category:
+            raise RuntimeError(f"value cannot be converted to type {dispatch.type_name(input.dtype)} without overflow")
+        value = input.new_full((), value)
+    return where(mask, value.to(input.dtype), input)

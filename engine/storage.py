@@ -1,0 +1,32 @@
+"""Memory on a device, shared by a tensor and its views, with a counter of the writes to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .backends.base import Backend
+
+
+class Storage:
+    """`data` is the backend's array that owns the memory; `version` counts in-place writes.
+
+    `root` is the backend's handle for cutting views, made when the first view is asked for.
+    """
+
+    __slots__ = ("__weakref__", "_root", "backend", "data", "version")
+
+    def __init__(self, backend: Backend, data: Any):
+        self.backend = backend
+        self.data = data
+        self.version = 0
+        self._root = None
+
+    @property
+    def root(self) -> Any:
+        if self._root is None:
+            self._root = self.backend.root(self.data)
+        return self._root
+
+    def nbytes(self) -> int:
+        """Bytes of the memory."""
+        return self.backend.nbytes(self.data)
