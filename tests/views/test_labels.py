@@ -5,6 +5,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tapescope.graphviz_views.labels import bytes_text, cell_width, clean, count_text, pad, shape_text, trim
 
 

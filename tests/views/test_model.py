@@ -1,9 +1,10 @@
 """Questions one asks of a graph: by id, by line, by search; and its scopes."""
 
 import pytest
+from views.recorded import Recorder, load
+
 from tapescope.graphviz_views.model import Edge, Graph, Node, TensorFacts
 from tapescope.graphviz_views.tape import build_tape
-from views.recorded import Recorder, load
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,12 @@ def test_search(mlp, query, found):
 
 def test_scopes_nest_by_module_path():
     graph = build_tape(load("blocks_x12"))
-    assert [s.id for s in graph.scope_chain(graph.nodes[2].id)] == ["net", "net.blocks", "net.blocks.0", "net.blocks.0.up"]
+    assert [s.id for s in graph.scope_chain(graph.nodes[2].id)] == [
+        "net",
+        "net.blocks",
+        "net.blocks.0",
+        "net.blocks.0.up",
+    ]
     block = graph.scopes["net.blocks.3"]
     assert block.parent == "net.blocks" and block.stop - block.start == 5
     assert graph.scope_title("net.blocks.3") == "blocks.3"

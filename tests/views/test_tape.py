@@ -6,11 +6,12 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from views.recorded import Recorder, every, load, to_text
+
 from tapescope.graphviz_views.dot import tape_dot
 from tapescope.graphviz_views.outline import Outline
 from tapescope.graphviz_views.svg import tape_svg
 from tapescope.graphviz_views.tape import build_tape
-from views.recorded import Recorder, every, load, to_text
 
 
 def op(number, inputs, **more):

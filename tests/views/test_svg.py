@@ -1,0 +1,101 @@
+"""SVG that is well formed, self-contained, inert and accessible."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+from hypothesis import given, settings
+from views.dags import tapes
+from views.recorded import Recorder, every, load
+
+from tapescope.graphviz_views.labels import cell_width
+from tapescope.graphviz_views.svg import tape_svg
+from tapescope.graphviz_views.tape import build_tape
+
+SVG = "{http://www.w3.org/2000/svg}"
+ALLOWED = {"svg", "title", "desc", "style", "g", "rect", "path", "text"}
+
+
+def parse(text):
+    root = ET.fromstring(text)
+    assert {e.tag.removeprefix(SVG) for e in root.iter()} <= ALLOWED
+    return root
+
+
+@pytest.mark.parametrize("theme", ["auto", "light", "dark"])
+@pytest.mark.parametrize("name", every())
+def test_it_is_well_formed_and_needs_nothing_else(name, theme):
+    text = tape_svg(build_tape(load(name)), theme=theme)
+    root = parse(text)
+    for element in root.iter():
+        assert not {a for a in element.attrib if a.startswith("on") or a in ("href", "id", "style")}
+    style = root.find(f"{SVG}style")
+    assert style is not None and style.text is not None
+    assert "url(" not in style.text and "@import" not in style.text
+    assert ("prefers-color-scheme:dark" in style.text) == (theme == "auto")
+    # no rule may touch the page around the picture
+    for selectors in re.findall(r"([^{}]+)\{", style.text.replace("@media (prefers-color-scheme:dark){", "")):
+        assert all(s.startswith(".tapescope-picture ") for s in selectors.split(","))
+
+
+def test_unknown_theme():
+    with pytest.raises(ValueError, match="unknown theme 'pink'; the themes are auto, light and dark"):
+        tape_svg(build_tape(load("mlp")), theme="pink")  # type: ignore[arg-type]
+
+
+def test_it_says_what_it_is():
+    root = parse(tape_svg(build_tape(load("blocks_x12"))))
+    assert root.get("aria-label") == "Tape"
+    assert root[0].tag == f"{SVG}title" and root[0].text == "Tape"
+    assert root[1].tag == f"{SVG}desc" and root[1].text is not None
+    assert "86 operations, 38 leaves" in root[1].text and "3 older nodes were cut" in root[1].text
+
+
+def test_boxes_carry_their_facts():
+    root = parse(tape_svg(build_tape(load("mlp"))))
+    boxes = {g.get("data-node"): g for g in root.iter(f"{SVG}g") if g.get("data-node")}
+    linear = boxes["3"]
+    shown = [t.text for t in linear.iter(f"{SVG}text")]
+    assert shown == [
+        "linear", "[100, 32] float32", "fc1 · cell 3:8", "weight [32, 64]", "bias [32]", "saved 25.0 KiB",
+        "grad [100, 32], norm 0.0312",
+    ]  # fmt: skip
+    lines = [(g.get("data-from"), g.get("data-to")) for g in root.iter(f"{SVG}g") if g.get("class") == "line"]
+    assert lines == [("node 3", "node 4"), ("node 4", "node 7"), ("node 7", "node 8")]
+
+
+def test_hostile_labels_are_text():
+    text = tape_svg(build_tape(load("hostile_labels")))
+    root = parse(text)
+    shown = "\n".join("".join(e.itertext()) for e in root.iter(f"{SVG}text"))
+    assert "<b>mul</b> &lt; &amp; ]]> --> <!--" in shown
+    assert "add␛[2J␊<img src=x onerror=alert(1)>" in shown
+    assert not set(text) & set(map(chr, [*range(10), *range(11, 32), 0x7F, *range(0x80, 0xA0), 0x202E, 0x2028]))
+    assert all(cell_width("".join(e.itertext())) <= 62 for e in root.iter(f"{SVG}text"))
+
+
+def test_a_long_line_is_named_at_both_ends():
+    r = Recorder()
+    first = x = r.op("start", [], [1])
+    for n in range(12):
+        x = r.op(f"op{n}", [x], [1])
+    r.op("end", [x, first], [1])
+    r.op("other", [x, first], [1])
+    text = tape_svg(build_tape(r.snapshot()))
+    assert text.count("↖ from start (1)") == 2 and text.count("↘ to 2 users below") == 1
+
+
+def test_texts_lie_within_the_picture():
+    for name in every():
+        root = parse(tape_svg(build_tape(load(name))))
+        width = float(root.get("width", 0))
+        for element in root.findall(f"{SVG}text"):
+            assert float(element.get("x", 0)) + cell_width(element.text or "") * 6.6 <= width + 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(tapes())
+def test_random_graphs(tape):
+    text = tape_svg(build_tape(tape))
+    parse(text)
+    assert text == tape_svg(build_tape(tape))
