@@ -73,6 +73,7 @@ class Outline:
         self._rows: list[OutlineRow] | None = None
         self._row_starts: list[int] = []
         self._row_numbers: list[int] = []
+        self._hidden: list[tuple[int, int, int]] = []  # nodes from, to, and the row of the repeat that hides them
 
     @property
     def rows(self) -> list[OutlineRow]:
@@ -84,6 +85,11 @@ class Outline:
             by_index = dict(found)
             self._row_starts = sorted(by_index)
             self._row_numbers = [by_index[i] for i in self._row_starts]
+            self._hidden = sorted(
+                (self._repeats[row.scope].shown, self._repeats[row.scope].stop, number)
+                for number, row in enumerate(self._rows)
+                if row.kind == "repeat" and row.folded
+            )
         return self._rows
 
     def toggle(self, scope: str) -> bool:
@@ -133,16 +139,8 @@ class Outline:
         row = rows[number]
         if row.index == index or (row.folded and row.kind == "scope" and index < row.index + row.span):
             return number
-        return self._hiding_repeat(index)
-
-    def _hiding_repeat(self, index: int) -> int | None:
-        """The row of the outermost folded repeat that hides the node at `index`."""
-        for number, row in enumerate(self.rows):
-            if row.kind == "repeat" and row.folded:
-                repeat = self._repeats[row.scope]
-                if repeat.shown <= index < repeat.stop:
-                    return number
-        return None
+        # what else is hidden is behind a folded repeat; the ranges that visible ones hide do not overlap
+        return self._hidden[bisect_right(self._hidden, index, key=lambda h: h[0]) - 1][2]
 
     # -- rows ---------------------------------------------------------------------------------------
 
