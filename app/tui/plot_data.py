@@ -159,7 +159,14 @@ def _trace(kind: str, raw: dict[str, Any], slot: int) -> Trace:
         kind = "heatmap"
     rows = [row for row in z if isinstance(row, list)]
     return Trace(
-        kind, text_of(raw.get("name")), raw, x, y, rows, slot, raw.get("showlegend") is not False and bool(raw.get("name"))
+        kind,
+        text_of(raw.get("name")),
+        raw,
+        x,
+        y,
+        rows,
+        slot,
+        raw.get("showlegend") is not False and bool(raw.get("name")),
     )
 
 

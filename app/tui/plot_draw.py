@@ -249,9 +249,7 @@ def _x_labels(canvas: Canvas, scale: Scale, left: int, columns: int, row: int, l
         free_from = start + cell_len(label) + 1
 
 
-def _colour_bar(
-    canvas: Canvas, trace: Trace, figure: Figure, column: int, top: int, rows: int, look: Look
-) -> None:
+def _colour_bar(canvas: Canvas, trace: Trace, figure: Figure, column: int, top: int, rows: int, look: Look) -> None:
     numbers = _numbers([v for row in trace.z for v in row])
     gradient = _gradient(trace, figure, numbers)
     if trace.raw.get("showscale") is False or gradient.high <= gradient.low:
@@ -331,9 +329,7 @@ def _thinned(points: list[tuple[float, float] | None], buckets: int) -> list[tup
     return out
 
 
-def _draw_scatter(
-    trace: Trace, canvas: Canvas, figure: Figure, look: Look, x_scale: Scale, y_scale: Scale
-) -> None:
+def _draw_scatter(trace: Trace, canvas: Canvas, figure: Figure, look: Look, x_scale: Scale, y_scale: Scale) -> None:
     style = Style(color=_colour(trace, figure, look))
     points = _points(trace, canvas, x_scale, y_scale)
     if "lines" in trace.mode:
@@ -443,7 +439,9 @@ def _histogram(trace: Trace, traces: list[Trace]) -> tuple[list[Any], list[Any],
     low, high = min(together), max(together)
     if not isinstance(size, (int, float)) or size <= 0:
         wanted = trace.raw.get(f"nbins{letter}")
-        wanted = wanted if isinstance(wanted, int) and wanted > 0 else min(40, max(5, math.ceil(math.sqrt(len(numbers)))))
+        wanted = (
+            wanted if isinstance(wanted, int) and wanted > 0 else min(40, max(5, math.ceil(math.sqrt(len(numbers)))))
+        )
         ticks = nice_ticks(low, high, wanted)
         size = ticks[1] - ticks[0] if len(ticks) > 1 else (high - low) or 1.0
     if not isinstance(start, (int, float)):
@@ -519,9 +517,7 @@ def _draw_map(trace: Trace, canvas: Canvas, figure: Figure, x_scale: Scale, y_sc
         return min(count - 1, max(0, math.floor((1 - share if scale.reverse else share) * count)))
 
     for y in range(canvas.height):
-        pair = [
-            index(1 - (y * 2 + half + 0.5) / (canvas.height * 2), y_scale, rows) for half in (0, 1)
-        ]
+        pair = [index(1 - (y * 2 + half + 0.5) / (canvas.height * 2), y_scale, rows) for half in (0, 1)]
         for x in range(canvas.width):
             column = index((x + 0.5) / canvas.width, x_scale, columns)
             canvas.halves(x, y, colour(column, pair[0]), colour(column, pair[1]))

@@ -59,7 +59,7 @@ def _time(value: Any) -> float | None:
         moment = datetime.datetime.fromisoformat(value)
     except ValueError:
         return None
-    return moment.replace(tzinfo=moment.tzinfo or datetime.timezone.utc).timestamp()
+    return moment.replace(tzinfo=moment.tzinfo or datetime.UTC).timestamp()
 
 
 class Scale:
@@ -168,6 +168,4 @@ class Scale:
         form = "%Y-%m-%d" if step >= 86400 else "%d %b %H:%M" if span > 86400 else "%H:%M" if step >= 60 else "%H:%M:%S"
         first = math.ceil(self.low / step) * step
         places = [first + n * step for n in range(int((self.high - first) // step) + 1)] if first <= self.high else []
-        return [
-            (self.fraction(p), datetime.datetime.fromtimestamp(p, datetime.timezone.utc).strftime(form)) for p in places
-        ]
+        return [(self.fraction(p), datetime.datetime.fromtimestamp(p, datetime.UTC).strftime(form)) for p in places]

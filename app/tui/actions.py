@@ -1,0 +1,189 @@
+"""Everything a person can do, in one table: name, label, keys for each mode, help, and what it calls.
+
+Key bindings, the help screen, the command palette and the line of hints are all made from `ACTIONS`; to add a command,
+add a method to `Commands` and one entry here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+
+from .commands import Commands
+from .keymap import KeyMap, shown
+
+__all__ = ["ACTIONS", "GROUPS", "MODES", "Action", "by_name", "hints", "key_text", "make_keymap"]
+
+MODES = ("command", "edit", "inspector")
+"""Where the keyboard is: on the cells, in the text of one cell, or in the panel beside them."""
+
+
+@dataclass(frozen=True)
+class Action:
+    """One command. `keys` work everywhere, `command`, `edit` and `inspector` in that mode only.
+
+    `hint` is the short name in the line of hints ("" to leave it out there); `hint_modes` says where it is shown.
+    """
+
+    name: str
+    label: str
+    group: str
+    help: str
+    handler: Callable[[Commands], Awaitable[None] | None]
+    keys: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    edit: tuple[str, ...] = ()
+    inspector: tuple[str, ...] = ()
+    hint: str = ""
+    hint_modes: tuple[str, ...] = ("command", "edit")
+
+    def keys_in(self, mode: str) -> tuple[str, ...]:
+        """The keys of the action in a mode, those of the mode alone first."""
+        return {"command": self.command, "edit": self.edit, "inspector": self.inspector}[mode] + self.keys
+
+
+def _make() -> tuple[Action, ...]:
+    C = Commands
+    A = Action
+    both, command, edit = ("command", "edit"), ("command",), ("edit",)
+    anywhere = ("command", "edit", "inspector")
+    moving, editing, running = "Moving", "Cells", "Running"
+    return (
+        # Moving between cells and modes.
+        A("edit", "Edit the cell", moving, "Put the cursor into the text of the cell.", C.edit,
+          command=("enter",), hint="Edit", hint_modes=command),
+        A("leave", "Leave the text", moving, "Back from the text of a cell, or from the panel, to the cells.", C.leave,
+          edit=("escape", "ctrl+m"), inspector=("escape",), hint="Cells", hint_modes=("edit", "inspector")),
+        A("next", "Next cell", moving, "Select the cell below.", C.next_cell, command=("j", "down")),
+        A("previous", "Previous cell", moving, "Select the cell above.", C.previous_cell, command=("k", "up")),
+        A("first", "First cell", moving, "Select the first cell.", C.first_cell, command=("g g", "ctrl+home", "home")),
+        A("last", "Last cell", moving, "Select the last cell.", C.last_cell, command=("G", "ctrl+end", "end")),
+        A("extend_down", "Select also the cell below", moving, "Extend the selection downwards.", C.extend_down,
+          command=("J", "shift+down")),
+        A("extend_up", "Select also the cell above", moving, "Extend the selection upwards.", C.extend_up,
+          command=("K", "shift+up")),
+        A("page_down", "A page down", moving, "Scroll down without changing the selection.", C.page_down,
+          command=("pagedown", "space")),
+        A("page_up", "A page up", moving, "Scroll up without changing the selection.", C.page_up,
+          command=("pageup", "shift+space")),
+        A("focus_next", "Go to the next part of the screen", moving, "Cells, then the panel's table, then its tabs.",
+          C.focus_next, keys=("f6",), command=("tab",)),
+        # Running.
+        A("run", "Run the cell", running, "Run the selected cells and stay on them.", C.run,
+          keys=("ctrl+j", "ctrl+enter"), hint="Run", hint_modes=both),
+        A("run_advance", "Run and go on", running, "Run the cell and select the next one.", C.run_advance,
+          keys=("f5", "shift+enter"), hint="Run, next", hint_modes=both),
+        A("run_insert", "Run and insert below", running, "Run the cell and edit a new one below it.", C.run_insert,
+          keys=("alt+enter", "f9")),
+        A("run_all", "Run all cells", running, "Run every code cell, from the top.", C.run_all,
+          keys=("ctrl+f5", "f8"), hint="Run all", hint_modes=("command",)),
+        A("run_above", "Run all cells above", running, "Run every code cell above the selected one.", C.run_above),
+        A("run_below", "Run this cell and all below", running, "Run from the selected cell to the end.", C.run_below),
+        A("interrupt", "Interrupt", running, "Stop what runs. While it does not stop, the same keys go further: "
+          "force a restart, then kill.", C.interrupt, command=("i i", "ctrl+c"), hint="Interrupt", hint_modes=()),
+        A("restart", "Restart the kernel", running, "A fresh Python; the document stays as it is.", C.restart,
+          command=("0 0",)),
+        A("restart_run_all", "Restart and run all", running, "A fresh Python, then every code cell.", C.restart_run_all),
+        A("kill", "Kill the kernel", running, "End the Python process at once, whatever it does.", C.kill),
+        # Cells.
+        A("insert_above", "Insert a cell above", editing, "A new code cell above.", C.insert_above, command=("a",)),
+        A("insert_below", "Insert a cell below", editing, "A new code cell below.", C.insert_below, command=("b",),
+          hint="Insert", hint_modes=command),
+        A("delete", "Delete the cell", editing, "Delete the selected cells; Z brings them back.", C.delete,
+          command=("d d",), hint="Delete", hint_modes=command),
+        A("undo", "Undo", editing, "Undo the last change of the document: of cells or of their text.", C.undo,
+          command=("z", "ctrl+z"), hint="Undo", hint_modes=command),
+        A("redo", "Redo", editing, "Do again what was undone.", C.redo, command=("Z", "ctrl+y", "ctrl+shift+z")),
+        A("cut", "Cut cells", editing, "Put the selected cells on the clipboard and delete them.", C.cut, command=("x",)),
+        A("copy", "Copy cells", editing, "Put the selected cells on the clipboard.", C.copy, command=("c",)),
+        A("paste", "Paste cells below", editing, "Insert the cells of the clipboard below.", C.paste, command=("v",)),
+        A("paste_above", "Paste cells above", editing, "Insert the cells of the clipboard above.", C.paste_above,
+          command=("V",)),
+        A("move_up", "Move the cell up", editing, "Move the selected cells up.", C.move_up,
+          command=("alt+up", "ctrl+shift+up")),
+        A("move_down", "Move the cell down", editing, "Move the selected cells down.", C.move_down,
+          command=("alt+down", "ctrl+shift+down")),
+        A("merge", "Merge cells", editing, "Join the selected cells, or the cell with the one below.", C.merge,
+          command=("M",)),
+        A("split", "Split the cell", editing, "Split the cell at the cursor.", C.split, edit=("ctrl+_", "alt+s")),
+        A("to_code", "Make it a code cell", editing, "Turn the selected cells into code.", C.to_code, command=("y",)),
+        A("to_markdown", "Make it a text cell", editing, "Turn the selected cells into Markdown text.", C.to_markdown,
+          command=("m",)),
+        A("to_raw", "Make it a raw cell", editing, "Turn the selected cells into raw text, which is never run.",
+          C.to_raw, command=("r",)),
+        # Writing.
+        A("complete", "Complete the name", "Writing", "Offer names that fit at the cursor (Tab indents at the start "
+          "of a line).", C.complete, edit=("ctrl+space",), hint="Complete", hint_modes=()),
+        A("documentation", "Show documentation", "Writing", "What the name at the cursor is.", C.documentation,
+          edit=("shift+tab", "f3"), hint="Docs", hint_modes=edit),
+        A("comment", "Comment lines in or out", "Writing", "Toggle # before the selected lines.", C.comment,
+          edit=("ctrl+slash", "alt+slash", "f4")),
+        A("go_to_line", "Go to line", "Writing", "Put the cursor on a line of the cell.", C.go_to_line,
+          keys=("ctrl+g",)),
+        # Outputs.
+        A("toggle_output", "Hide or show the output", "Outputs", "Fold the outputs of the selected cells.",
+          C.toggle_output, command=("o",)),
+        A("full_output", "Show the whole output", "Outputs", "Show every line of a long output, or only its ends.",
+          C.full_output, command=("O",)),
+        A("open_output", "Open the output in the browser", "Outputs", "Write the cell's figure, image or page to a "
+          "file and open it.", C.open_output, command=("w",)),
+        A("copy_output", "Copy the output", "Outputs", "Put the cell's output on the clipboard as text.", C.copy_output),
+        A("clear_output", "Clear the output", "Outputs", "Remove the outputs of the selected cells.", C.clear_output),
+        A("clear_all", "Clear all outputs", "Outputs", "Remove the outputs of every cell.", C.clear_all),
+        # View.
+        A("inspector", "Show or hide the panel", "View", "The panel with Tape and Variables.", C.toggle_inspector,
+          keys=("f2",), hint="Panel", hint_modes=both),
+        A("tape", "Go to the tape", "View", "What the machine recorded, operator by operator.", C.show_tape,
+          command=("t",), hint="Tape", hint_modes=command),
+        A("variables", "Go to the variables", "View", "What the cells defined.", C.show_variables, command=("n",)),
+        A("next_tab", "Next tab of the panel", "View", "Tape, then Variables.", C.next_tab, inspector=("tab", "]"),
+          hint="Next tab", hint_modes=("inspector",)),
+        A("wider", "Make the panel larger", "View", "Give the panel more room.", C.inspector_wider,
+          command=("<",), inspector=("<",)),
+        A("narrower", "Make the panel smaller", "View", "Give the cells more room.", C.inspector_narrower,
+          command=(">",), inspector=(">",)),
+        A("fold_all", "Fold or unfold the whole tape", "View", "Close every module of the tape, or open all.",
+          C.fold_tape, inspector=("z",)),
+        A("line_numbers", "Line numbers", "View", "Show or hide line numbers.", C.toggle_numbers, command=("l",)),
+        A("theme", "Switch between dark and light", "View", "The other theme.", C.toggle_theme),
+        A("screenshot", "Save a picture of the screen", "View", "Write the screen as an SVG file.", C.screenshot),
+        # Document.
+        A("save", "Save", "Document", "Write the document to its file.", C.save, keys=("ctrl+s",), hint="Save",
+          hint_modes=edit),
+        A("save_as", "Save as", "Document", "Write the document to another file.", C.save_as),
+        A("palette", "All commands", "Document", "Find any command by its name.", C.palette, keys=("ctrl+p",),
+          command=("ctrl+shift+p",), hint="Commands", hint_modes=anywhere),
+        A("help", "Help", "Document", "Every command with its keys.", C.help, keys=("f1",),
+          command=("?", "h"), inspector=("?",), hint="Help", hint_modes=anywhere),
+        A("quit", "Quit", "Document", "Leave; unsaved changes are asked about.", C.quit, keys=("ctrl+q",), hint="Quit",
+          hint_modes=("command", "inspector")),
+    )  # fmt: skip
+
+
+ACTIONS: tuple[Action, ...] = _make()
+"""All actions, in the order of the help screen."""
+
+GROUPS = tuple(dict.fromkeys(action.group for action in ACTIONS))
+"""The headings of the help screen, in order."""
+
+by_name: dict[str, Action] = {action.name: action for action in ACTIONS}
+"""The actions by name."""
+
+
+def make_keymap(actions: Iterable[Action] = ACTIONS) -> KeyMap:
+    """The key map of all modes. Raises ValueError where two actions claim the same keys."""
+    return KeyMap({mode: [(keys, a.name) for a in actions for keys in a.keys_in(mode)] for mode in MODES})
+
+
+def key_text(action: Action, mode: str) -> str:
+    """The keys of an action in a mode, as people write them, the first one first; "" where it has none."""
+    return ", ".join(shown(keys) for keys in action.keys_in(mode))
+
+
+def hints(mode: str, actions: Iterable[Action] = ACTIONS) -> list[tuple[str, str, str]]:
+    """The line of hints of a mode: (keys, label, action name)."""
+    return [
+        (shown(action.keys_in(mode)[0]), action.hint, action.name)
+        for action in actions
+        if action.hint and mode in action.hint_modes and action.keys_in(mode)
+    ]

@@ -1,0 +1,40 @@
+"""The help screen's text: every action of the table with its keys, under headings. It is made, never written."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from .actions import ACTIONS, GROUPS, Action
+from .keymap import shown
+from .themes import Look
+
+__all__ = ["help_text"]
+
+_INTRODUCTION = (
+    "Two modes, as in Jupyter: in command mode single keys act on cells, in edit mode you write. Enter begins to write, "
+    "Esc ends it. Terminals cannot send every key: where Ctrl+Enter or Shift+Enter do nothing, use Ctrl+J or F5. "
+    "Everything is also in the list of commands, Ctrl+P, and answers to the mouse."
+)
+
+
+def help_text(look: Look) -> Text:
+    """All actions, grouped, each with its keys in command mode, edit mode and the panel."""
+    text = Text()
+    text.append(_INTRODUCTION + "\n", look.soft)
+    for group in GROUPS:
+        text.append(f"\n{group}\n", look.strong + look.primary)
+        for action in ACTIONS:
+            if action.group == group:
+                text.append(f"  {_keys(action):<30}", look.accent)
+                text.append(f" {action.label}", look.strong)
+                text.append(f"\n  {'':<30} {action.help}\n", look.muted)
+    return text
+
+
+def _keys(action: Action) -> str:
+    """The keys of an action; those that are only meant in one mode say so where it is not command mode."""
+    parts = [shown(keys) for keys in action.keys]
+    parts += [shown(keys) for keys in action.command]
+    parts += [f"{shown(keys)} (text)" for keys in action.edit if keys not in action.command]
+    parts += [f"{shown(keys)} (panel)" for keys in action.inspector if keys not in (*action.command, *action.edit)]
+    return ", ".join(parts[:3]) or "Ctrl+P"

@@ -1,0 +1,219 @@
+"""The cells and, over the one that is being edited, the live editor with its list of completions.
+
+It places the editor over the text of its cell wherever that scrolls to, and writes what is typed into the document.
+Which key does what is not its business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.message import Message
+from textual.widgets import TextArea
+
+from ..notebook.document import Change, Notebook
+from .cells import Cells
+from .editor import CellEditor
+from .notebook_view import MARGIN, NotebookView
+from .popup import ROWS, CompletionPopup
+from .session import CellRun
+from .themes import Look
+
+__all__ = ["NotebookPane"]
+
+
+class NotebookPane(Container):
+    """The notebook's part of the screen. `editing` says whether the editor is open."""
+
+    DEFAULT_CSS = """
+    NotebookPane { layers: cells editor popup; overflow: hidden hidden; }
+    NotebookPane > NotebookView { layer: cells; width: 1fr; height: 1fr; }
+    NotebookPane > CellEditor { layer: editor; position: absolute; display: none; }
+    NotebookPane > CompletionPopup { layer: popup; position: absolute; }
+    """
+
+    @dataclass
+    class ModeChanged(Message):
+        """Editing began or ended."""
+
+        editing: bool
+
+    class PlaceChanged(Message):
+        """The cursor in the text, or the selection of cells, is elsewhere."""
+
+    def __init__(
+        self,
+        notebook: Notebook,
+        cells: Cells,
+        runs: Mapping[str, CellRun],
+        look: Callable[[], Look],
+        key: Callable[[events.Key], bool],
+        elapsed: Callable[[], float],
+        *,
+        id: str | None = None,
+    ) -> None:
+        super().__init__(id=id)
+        self.notebook, self.cells = notebook, cells
+        self.editing = False
+        self._line = -1
+        self.view = NotebookView(notebook, cells, runs, look, elapsed=elapsed, id="cells")
+        self.editor = CellEditor(look, key, id="editor")
+        self.popup = CompletionPopup(look, id="completions")
+        self._stop = notebook.subscribe(self._document_changed)
+
+    def compose(self) -> ComposeResult:
+        yield self.view
+        yield self.editor
+        yield self.popup
+
+    def on_unmount(self) -> None:
+        self._stop()
+
+    # -- editing ------------------------------------------------------------------------------------
+
+    def start_editing(self, place: tuple[int, int] | None = None) -> None:
+        """Open the editor over the current cell; `place` is a line and a character (from 0)."""
+        cell = self.cells.current
+        if cell is None:
+            return
+        if self.editing and self.editor.cell_id == cell.id:
+            if place is not None:
+                self.editor.move_cursor(self.editor.clamp_visitable(place))
+            self.editor.focus(scroll_visible=False)
+            return
+        if self.editing:
+            self._close_editor()
+        language = {"code": "python", "markdown": "markdown"}.get(cell.cell_type, "")
+        self.editing = True
+        self.view.set_raw(cell.id)
+        self.editor.show_line_numbers = self.view.numbers
+        self.editor.open(cell.id, cell.source, language, place)
+        self.editor.display = True
+        self._place_editor()
+        self.editor.focus(scroll_visible=False)
+        self.view.show_cell(self.cells.index)
+        self._show_cursor()
+        self.post_message(self.ModeChanged(True))
+
+    def stop_editing(self, *, focus: bool = True) -> None:
+        """Close the editor; what was typed is in the document already."""
+        if not self.editing:
+            return
+        self._close_editor()
+        if focus:
+            self.view.focus(scroll_visible=False)
+        self.view.show_cell(self.cells.index)
+        self.post_message(self.ModeChanged(False))
+
+    def _close_editor(self) -> None:
+        self.editing = False
+        self.popup.close()
+        self.editor.keep_history()
+        self.editor.cell_id = None
+        self.editor.display = False
+        self.notebook.checkpoint()
+        self.view.set_raw(None)
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        if self.editing and self.editor.cell_id is not None:
+            self.notebook.set_source(self.editor.cell_id, self.editor.text)
+            self.view.settle()
+            self._place_editor()
+            self._show_cursor()
+
+    def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
+        event.stop()
+        if self.editing:
+            self.post_message(self.PlaceChanged())
+
+    def on_cell_editor_cursor_moved(self, event: CellEditor.CursorMoved) -> None:
+        event.stop()
+        self._show_cursor()
+
+    def on_descendant_blur(self, event: events.DescendantBlur) -> None:
+        # When the terminal window loses the focus the editor stays open: coming back must not be in command mode.
+        if event.widget is self.editor and self.editing and self.app.app_focus:
+            self.call_after_refresh(self._leave_when_elsewhere)
+
+    def _leave_when_elsewhere(self) -> None:
+        if self.editing and self.app.app_focus and self.screen.focused is not self.editor:
+            self.stop_editing(focus=self.screen.focused is None)
+
+    def _document_changed(self, change: Change) -> None:
+        self.view.note(change)
+        if not self.editing or change.cell_id != self.editor.cell_id:
+            return
+        if change.kind in ("delete", "type"):
+            self.stop_editing()
+        elif change.kind == "source":
+            self.editor.replace_all(self.notebook.cells[change.index].source)
+
+    # -- placing ------------------------------------------------------------------------------------
+
+    def on_notebook_view_moved(self, event: NotebookView.Moved) -> None:
+        event.stop()
+        self._place_editor()
+
+    def _index(self) -> int | None:
+        try:
+            return self.notebook.index_of(self.editor.cell_id or "")
+        except KeyError:
+            return None
+
+    def _place_editor(self) -> None:
+        index = self._index()
+        if not self.editing or index is None:
+            return
+        frame = self.view.pictures.frame
+        editor = self.editor
+        top = self.view.top(index) - self.view.scroll_offset.y
+        editor.styles.offset = (MARGIN, top)
+        if editor.styles.width is None or editor.styles.width.value != frame.width:
+            editor.styles.width = frame.width
+        rows = self.view.picture(index).source_rows
+        if editor.styles.height is None or editor.styles.height.value != rows:
+            editor.styles.height = rows
+        self._place_popup()
+        self.call_after_refresh(editor.place_terminal_cursor)
+
+    def _show_cursor(self) -> None:
+        """Scroll so that the line of the cursor is on the screen."""
+        index = self._index()
+        if not self.editing or index is None:
+            return
+        row = self.view.top(index) + self.editor.cursor_row
+        self.view.show_rows(row, row + 1, room=1)
+
+    def _place_popup(self) -> None:
+        if not self.popup.open:
+            return
+        offset = self.editor.styles.offset
+        left, top = int(offset.x.value), int(offset.y.value)
+        place = self.editor.wrapped_document.location_to_offset(self.editor.cursor_location)
+        column = left + self.editor.gutter_width + place.x - self.popup.prefix - 1
+        row = top + place.y + 1
+        height = min(ROWS, len(self.popup.matches))
+        if row + height > self.size.height and row - 1 - height >= 0:
+            row = row - 1 - height
+        width = self.popup.styles.width.value if self.popup.styles.width is not None else 20
+        self.popup.styles.offset = (max(0, min(column, self.size.width - int(width))), row)
+
+    def show_completions(self, matches: list[str], prefix: int) -> None:
+        """Offer names at the cursor; `prefix` characters of them are already there."""
+        self.popup.show(matches, prefix)
+        self._place_popup()
+
+    # -- mouse --------------------------------------------------------------------------------------
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        self.view.scroll_relative(y=self.app.scroll_sensitivity_y, animate=False)
+        event.stop()
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        self.view.scroll_relative(y=-self.app.scroll_sensitivity_y, animate=False)
+        event.stop()

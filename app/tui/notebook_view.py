@@ -1,0 +1,321 @@
+"""The one scrolling view of all cells: it paints rows of pictures, with margins, selection and linked lines around them.
+
+There is no widget per cell.  The view shows a document and a selection and changes neither: clicks become messages.
+The text of the cell that is being edited is covered by the live editor (editor.py), which notebook_pane.py places.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from ..notebook.document import Cell, Change, Notebook
+from .cells import Cells
+from .pictures import Frame, Picture, Pictures, Row
+from .session import CellRun
+from .themes import Look
+
+__all__ = ["MARGIN", "NotebookView"]
+
+MARGIN = 8
+"""Columns left of the text: selection bar, count, marker."""
+
+_RIGHT = 1
+
+
+class NotebookView(ScrollView, can_focus=True):
+    """All cells of a notebook as one drawing."""
+
+    DEFAULT_CSS = """
+    NotebookView { overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }
+    """
+
+    @dataclass
+    class Pressed(Message):
+        """A click on a cell. `place` is the line and character (both from 0) where it hit the cell's text."""
+
+        index: int
+        row: Row
+        place: tuple[int, int] | None
+        twice: bool
+
+    class Moved(Message):
+        """The view scrolled or was laid out anew: what lies over it must be placed again."""
+
+    def __init__(
+        self,
+        notebook: Notebook,
+        cells: Cells,
+        runs: Mapping[str, CellRun],
+        look: Callable[[], Look],
+        *,
+        elapsed: Callable[[], float] = lambda: 0.0,
+        id: str | None = None,
+    ) -> None:
+        super().__init__(id=id)
+        self.notebook, self.cells, self.runs = notebook, cells, runs
+        self._look = look
+        self._elapsed = elapsed
+        self._numbers = False
+        self._pictures: Pictures | None = None
+        self._tops: list[int] = [0]
+        self._linked: dict[str, range] = {}
+        self._settling = False
+        self._place_after: Callable[[], None] | None = None
+
+    # -- what is shown ------------------------------------------------------------------------------
+
+    @property
+    def pictures(self) -> Pictures:
+        if self._pictures is None:
+            self._pictures = Pictures(self._frame())
+        return self._pictures
+
+    def _frame(self) -> Frame:
+        width = self.scrollable_content_region.width or self.size.width or 80
+        return Frame(max(width - MARGIN - _RIGHT, 10), self._look(), self._numbers)
+
+    def picture(self, index: int) -> Picture:
+        return self.pictures.of(self.notebook.cells[index])
+
+    def top(self, index: int) -> int:
+        """The row of the whole drawing in which a cell begins."""
+        return self._tops[index]
+
+    @property
+    def numbers(self) -> bool:
+        """Line numbers are shown."""
+        return self._numbers
+
+    @numbers.setter
+    def numbers(self, on: bool) -> None:
+        self._numbers = on
+        self.reframe()
+
+    def reframe(self) -> None:
+        """The width or the look changed: draw everything anew."""
+        if self._pictures is not None:
+            self._pictures.frame = self._frame()
+        self.settle()
+
+    def note(self, change: Change) -> None:
+        """The document changed; the drawing follows at once in what is asked of it, and on the screen soon."""
+        if change.kind == "delete" and change.cell_id is not None:
+            self.pictures.forget(change.cell_id)
+        elif change.kind in ("source", "type", "outputs", "insert"):
+            self.pictures.changed(change.cell_id)
+        elif change.kind not in ("move",):
+            return
+        if not self._settling:
+            self._settling = True
+            self.call_next(self._settle_soon)
+
+    def _settle_soon(self) -> None:
+        if self._settling:
+            self.settle()
+
+    def settle(self) -> None:
+        """Lay out now. What stands at the upper edge stays there, also when cells above it grew or shrank."""
+        self._settling = False
+        if not self.is_attached:
+            return
+        index, within = self._locate(self.scroll_offset.y)
+        anchor = self._ids[index] if index < len(self._ids) else None
+        self._lay_out()
+        if anchor is not None and self.scroll_offset.y > 0:
+            try:
+                place = self.notebook.index_of(anchor)
+            except KeyError:
+                place = min(index, len(self.notebook) - 1)
+            row = self._tops[place] + min(within, self.picture(place).height - 1)
+            if row != self.scroll_offset.y:
+                self.scroll_to(y=row, animate=False)
+        self.refresh()
+        self.post_message(self.Moved())
+
+    _ids: list[str] = []
+
+    def _lay_out(self) -> None:
+        tops = [1]
+        for index in range(len(self.notebook)):
+            tops.append(tops[-1] + self.picture(index).height)
+        self._tops = tops
+        self._ids = [cell.id for cell in self.notebook.cells]
+        self.virtual_size = Size(self.scrollable_content_region.width, tops[-1])
+
+    def _locate(self, row: int) -> tuple[int, int]:
+        """The index of the cell at a row of the drawing, and the row within the cell."""
+        index = max(0, min(bisect_right(self._tops, row) - 1, len(self._tops) - 2))
+        return index, row - self._tops[index]
+
+    def on_mount(self) -> None:
+        self._lay_out()
+
+    def on_resize(self) -> None:
+        self.reframe()
+
+    # -- selection and links ------------------------------------------------------------------------
+
+    def set_raw(self, cell_id: str | None) -> None:
+        """The cell whose text is being edited: it is drawn as source text, whatever its type."""
+        if self.pictures.raw != cell_id:
+            self.pictures.raw = cell_id
+            self.settle()
+
+    def link(self, lines: dict[str, range]) -> None:
+        """Highlight source lines (from 0), by cell id."""
+        if lines != self._linked:
+            self._linked = lines
+            self.refresh()
+
+    def output_mode(self, cell_id: str) -> str:
+        return self.pictures.mode(cell_id)
+
+    def set_output_mode(self, cell_id: str, mode: str) -> None:
+        self.pictures.set_mode(cell_id, mode)
+        self.settle()
+
+    def show_cell(self, index: int) -> None:
+        """Scroll as little as needed to show a cell, its beginning first."""
+        if not 0 <= index < len(self._tops) - 1:
+            return
+        top, bottom = self._tops[index], self._tops[index + 1] - 1
+        height = self.scrollable_content_region.height
+        if not height:
+            return
+        view_top = self.scroll_offset.y
+        if bottom > view_top + height:
+            view_top = bottom - height
+        if top - 1 < view_top:
+            view_top = max(0, top - 1)
+        if index == 0:
+            view_top = 0
+        self._scroll(view_top)
+
+    def show_line(self, index: int, line: int) -> None:
+        """Scroll as little as needed to show a source line (from 0) of a cell, with a little room around it."""
+        rows = self.picture(index).rows_of_line(line)
+        row = self._tops[index] + (rows.start if rows else 0)
+        self.show_rows(row, row + max(len(rows), 1), room=3)
+
+    def show_rows(self, start: int, end: int, room: int = 0) -> None:
+        """Scroll as little as needed to show rows of the drawing."""
+        height = self.scrollable_content_region.height
+        if not height:
+            return
+        room = min(room, max(0, (height - (end - start)) // 2))
+        view_top = self.scroll_offset.y
+        if end + room > view_top + height:
+            view_top = end + room - height
+        if start - room < view_top:
+            view_top = start - room
+        self._scroll(max(0, view_top))
+
+    def _scroll(self, row: int) -> None:
+        if row != self.scroll_offset.y:
+            self.scroll_to(y=row, animate=False, force=True)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if round(old_value) != round(new_value):
+            self.post_message(self.Moved())
+
+    # -- painting -----------------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        row = y + self.scroll_offset.y
+        if row < self._tops[0] or row >= self._tops[-1] or not len(self.notebook):
+            return Strip.blank(width)
+        index, within = self._locate(row)
+        if index >= len(self.notebook):  # between a change and the next layout
+            return Strip.blank(width)
+        cell = self.notebook.cells[index]
+        picture = self.pictures.of(cell)
+        if within >= picture.height:
+            return Strip.blank(width)
+        kind, place, first = picture.rows[within]
+        look = self._look()
+        run = self.runs.get(cell.id)
+        strip = picture.strip(within)
+        marker = Segment("  ")
+        if kind == "source":
+            linked = place in self._linked.get(cell.id, ())
+            failed = run is not None and run.error_line == place + 1 and run.revision == cell.revision
+            strip = strip.crop(0, width - MARGIN).extend_cell_length(width - MARGIN - _RIGHT)
+            base = look.code + look.linked if linked else look.code
+            if cell.cell_type != "code" and not linked:
+                base = Style(bgcolor=look.surface)
+            strip = Strip(list(Segment.apply_style(strip, base)))
+            if first and (linked or failed):
+                marker = Segment("▸ ", look.error if failed else look.accent)
+        elif kind == "output":
+            marker = Segment("│ ", look.error if picture.drawn[place].kind == "error" else look.faint)
+        elif kind == "gap":
+            strip = self._footnote(cell, run, look)
+        margin = self._margin(index, cell, run, within, kind, look)
+        return Strip.join([Strip([*margin, marker]), strip]).crop_extend(0, width, None)
+
+    def _margin(self, index: int, cell: Cell, run: CellRun | None, within: int, kind: str, look: Look) -> list[Segment]:
+        bar = Segment(" ")
+        if kind != "gap" and index in self.cells.range:
+            if index != self.cells.index:
+                bar = Segment("▌", look.muted)
+            else:
+                editing = self.pictures.raw == cell.id
+                bar = Segment("▌", look.success if editing else look.primary if self.has_focus else look.muted)
+        count = ""
+        style = look.muted
+        if within == 0 and cell.cell_type == "code":
+            count = f"[{cell.execution_count if cell.execution_count is not None else ' '}]"
+            if run is not None and run.state == "running":
+                count, style = "[*]", look.accent
+            elif run is not None and run.state == "waiting":
+                count, style = "[…]", look.warning
+            elif run is not None and run.state in ("error", "died"):
+                style = look.error
+            elif cell.execution_count is not None and run is not None and run.revision != cell.revision:
+                style = look.faint
+        return [bar, Segment(f"{count:>5}", style)]
+
+    def _footnote(self, cell: Cell, run: CellRun | None, look: Look) -> Strip:
+        """The row below a cell says how its last run went, where that is worth a word."""
+        if run is None or cell.cell_type != "code":
+            return Strip([])
+        time = f"{run.seconds:.1f} s" if run.seconds < 60 else f"{run.seconds / 60:.0f} min {run.seconds % 60:.0f} s"
+        text, style = {
+            "running": (f"running, {self._elapsed():.0f} s" if self._elapsed() >= 1 else "running", look.accent),
+            "waiting": ("waiting", look.warning),
+            "ok": (time if run.seconds >= 0.1 else "", look.faint),
+            "error": (f"failed after {time}", look.error),
+            "interrupted": (f"interrupted after {time}", look.warning),
+            "aborted": ("not run", look.warning),
+            "died": ("the kernel died here", look.error),
+        }[run.state]
+        return Strip([Segment(text, style)])
+
+    # -- mouse --------------------------------------------------------------------------------------
+
+    def on_click(self, event: events.Click) -> None:
+        row = event.y + self.scroll_offset.y
+        if not len(self.notebook) or event.x >= self.scrollable_content_region.width:
+            return
+        row = min(max(row, self._tops[0]), self._tops[-1] - 1)
+        index, within = self._locate(row)
+        if index >= len(self.notebook):
+            return
+        picture = self.picture(index)
+        shown = picture.rows[min(within, picture.height - 1)]
+        place = None
+        if shown.kind == "source" and event.x >= MARGIN - 1:
+            place = picture.place_in_source(within, event.x - MARGIN)
+        self.post_message(self.Pressed(index, shown, place, event.chain > 1))

@@ -1,0 +1,212 @@
+"""One output of a cell as lines of styled text in a given width.
+
+Which MIME type of a bundle is drawn, and how, is one table (`_DRAWERS`).  Long texts keep their head and tail.
+It knows outputs as nbformat dictionaries and no widgets.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rich.cells import cell_len, chop_cells
+from rich.text import Text
+
+from . import ansi
+from .markdown_view import render as render_markdown
+from .plot_draw import draw
+from .themes import Look
+
+__all__ = ["FIGURE", "Drawn", "bundle_kind", "draw_output", "text_of_output"]
+
+FIGURE = "application/vnd.plotly.v1+json"
+"""MIME type of a plotly figure."""
+
+HEAD, TAIL = 12, 18
+"""Lines kept at both ends of a long text."""
+
+_LINK = "w opens it in the browser"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The lines of an output; `kind` ("stream", "error", "result", "display") says how its margin looks.
+
+    `hidden` counts the lines that the cap leaves out.
+    """
+
+    lines: list[Text]
+    kind: str
+    hidden: int = 0
+
+
+def joined(value: Any) -> str:
+    """nbformat's multi-line strings: a string or a list of strings."""
+    if isinstance(value, list):
+        return "".join(part for part in value if isinstance(part, str))
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def draw_output(output: dict[str, Any], width: int, look: Look, *, full: bool = False) -> Drawn:
+    """The lines of one nbformat output, at most `width` cells wide each."""
+    kind = output.get("output_type")
+    if kind == "stream":
+        style = look.warning if output.get("name") == "stderr" else look.text
+        return _capped(joined(output.get("text")), width, look, "stream", full, style=style)
+    if kind == "error":
+        traceback = output.get("traceback") or [f"{output.get('ename')}: {output.get('evalue')}"]
+        text = "\n".join(joined(line) for line in traceback)
+        return _capped(text, width, look, "error", full)
+    data = output.get("data")
+    data = data if isinstance(data, dict) else {}
+    name = "result" if kind == "execute_result" else "display"
+    mime = bundle_kind(data)
+    if mime is None:
+        return _capped(joined(data.get("text/plain")), width, look, name, full)
+    try:
+        return Drawn(_DRAWERS[mime](data[mime], width, look), name)
+    except Exception as error:  # a strange output must not take the notebook's window down
+        said = Text(f"This {mime} output could not be drawn ({type(error).__name__}: {error}).", look.warning, end="")
+        return Drawn(_wrapped(said, width), name)
+
+
+def bundle_kind(data: dict[str, Any]) -> str | None:
+    """The MIME type of a bundle that is drawn, None where its plain text is."""
+    if "text/plain" in data and "text/html" in data and FIGURE not in data:
+        return None  # tables and the like: their text form is made for terminals
+    if any(mime.startswith("application/vnd.tapescope.") for mime in data) and "text/plain" in data:
+        return None
+    return next((mime for mime in _DRAWERS if mime in data), None)
+
+
+def text_of_output(output: dict[str, Any]) -> str:
+    """The output as plain text, for the clipboard."""
+    kind = output.get("output_type")
+    if kind == "stream":
+        return ansi.plain(joined(output.get("text")))
+    if kind == "error":
+        return ansi.plain("\n".join(joined(line) for line in output.get("traceback") or []))
+    data = output.get("data")
+    return ansi.plain(joined(data.get("text/plain"))) if isinstance(data, dict) else ""
+
+
+# -- text -------------------------------------------------------------------------------------------
+
+
+def _capped(text: str, width: int, look: Look, kind: str, full: bool, style: Any = None) -> Drawn:
+    """Only what is shown is parsed: a cell that prints fast costs the same, however much it has printed."""
+    rows = text.split("\n")
+    if rows and not rows[-1]:
+        rows.pop()
+    hidden = len(rows) - HEAD - TAIL
+    if full or hidden <= 1:
+        return Drawn(_lines("\n".join(rows), width, look, style), kind)
+    lines = _lines("\n".join(rows[:HEAD]), width, look, style)
+    lines.append(Text(f"⋯ {hidden:,} lines not shown (Shift+O shows all)", look.accent, end="", no_wrap=True))
+    lines += _lines("\n".join(rows[-TAIL:]), width, look, style)
+    return Drawn(lines, kind, hidden)
+
+
+def _lines(text: str, width: int, look: Look, style: Any) -> list[Text]:
+    out: list[Text] = []
+    for line in ansi.parse(text, style or look.text):
+        out.extend(_wrapped(line, width))
+    return out
+
+
+def _wrapped(line: Text, width: int) -> list[Text]:
+    """A line broken at `width` cells, as a terminal breaks it."""
+    if "\t" in line.plain:
+        line.expand_tabs(8)
+    if cell_len(line.plain) <= width:
+        return [line]
+    offsets, position = [], 0
+    for piece in chop_cells(line.plain, max(width, 2))[:-1]:
+        position += len(piece)
+        offsets.append(position)
+    return list(line.divide(offsets))
+
+
+# -- the types of a bundle --------------------------------------------------------------------------
+
+
+def _figure(value: Any, width: int, look: Look) -> list[Text]:
+    return draw(value, min(width, 100), look)
+
+
+def _markdown(value: Any, width: int, look: Look) -> list[Text]:
+    return [
+        Text.assemble(*((s.text, s.style or "") for s in line), end="", no_wrap=True)
+        for line in render_markdown(joined(value), width, look)
+    ]
+
+
+def _latex(value: Any, width: int, look: Look) -> list[Text]:
+    return _lines(joined(value).strip(), width, look, look.text)
+
+
+def _html(value: Any, width: int, look: Look) -> list[Text]:
+    count = len(joined(value))
+    return _sentence(f"HTML, {_size(count)}; {_LINK}.", width, look)
+
+
+def _svg(value: Any, width: int, look: Look) -> list[Text]:
+    source = joined(value)
+    title = re.search(r"<title[^>]*>([^<]*)</title>", source)
+    name = f" “{ansi.inert(title.group(1).strip())}”" if title and title.group(1).strip() else ""
+    return _sentence(f"Drawing{name} (SVG, {_size(len(source))}); {_LINK}.", width, look)
+
+
+def _image(form: str) -> Callable[[Any, int, Look], list[Text]]:
+    def image(value: Any, width: int, look: Look) -> list[Text]:
+        try:
+            raw = base64.b64decode(joined(value))
+        except (binascii.Error, ValueError):
+            return _sentence(f"An image that is not valid base64 ({form}).", width, look)
+        size = _pixels(raw)
+        measured = f"{size[0]} × {size[1]} pixels, " if size else ""
+        return _sentence(f"Image ({form}, {measured}{_size(len(raw))}); {_LINK}.", width, look)
+
+    return image
+
+
+def _sentence(text: str, width: int, look: Look) -> list[Text]:
+    return _wrapped(Text(text, look.muted, end="", no_wrap=True), width)
+
+
+def _size(count: int) -> str:
+    return f"{count} B" if count < 1000 else f"{count / 1000:.0f} kB" if count < 1e6 else f"{count / 1e6:.1f} MB"
+
+
+def _pixels(raw: bytes) -> tuple[int, int] | None:
+    """Width and height from the header of a PNG, GIF, or JPEG."""
+    if raw[:8] == b"\x89PNG\r\n\x1a\n" and len(raw) >= 24:
+        return struct.unpack(">II", raw[16:24])
+    if raw[:6] in (b"GIF87a", b"GIF89a") and len(raw) >= 10:
+        return struct.unpack("<HH", raw[6:10])
+    place = 2
+    while raw[:2] == b"\xff\xd8" and place + 9 < len(raw) and raw[place] == 0xFF:
+        marker, length = raw[place + 1], int.from_bytes(raw[place + 2 : place + 4], "big")
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            height, width = struct.unpack(">HH", raw[place + 5 : place + 9])
+            return width, height
+        place += 2 + length
+    return None
+
+
+_DRAWERS: dict[str, Callable[[Any, int, Look], list[Text]]] = {
+    FIGURE: _figure,
+    "text/markdown": _markdown,
+    "image/png": _image("PNG"),
+    "image/jpeg": _image("JPEG"),
+    "image/gif": _image("GIF"),
+    "image/svg+xml": _svg,
+    "text/latex": _latex,
+    "text/html": _html,
+}
+"""How each MIME type is drawn, the preferred one first."""

@@ -1,0 +1,40 @@
+"""The command palette: every action of the table, found by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+
+from .actions import ACTIONS, Action, key_text
+
+if TYPE_CHECKING:
+    from .screen import NotebookScreen
+
+__all__ = ["ActionProvider"]
+
+
+class ActionProvider(Provider):
+    """Offers the actions of the notebook that is open."""
+
+    def _run(self, action: Action) -> Callable[[], object]:
+        screen: NotebookScreen = self.screen  # type: ignore[assignment]
+        return partial(screen.act, action.name)
+
+    @staticmethod
+    def _help(action: Action) -> str:
+        keys = key_text(action, "command") or key_text(action, "edit") or key_text(action, "inspector")
+        return f"{keys}: {action.help}" if keys else action.help
+
+    async def discover(self) -> Hits:
+        for action in ACTIONS:
+            yield DiscoveryHit(action.label, self._run(action), help=self._help(action))
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for action in ACTIONS:
+            score = max(matcher.match(action.label), 0.8 * matcher.match(action.help))
+            if score > 0:
+                yield Hit(score, matcher.highlight(action.label), self._run(action), help=self._help(action))

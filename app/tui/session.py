@@ -1,0 +1,365 @@
+"""What goes on between a document and its kernel: the queue of cells, their outputs, interrupting, restarting.
+
+It knows no widgets and no threads: the app hands in kernel events (`apply`) and the time, and reads the state.
+Texts and outputs live in the document; what the kernel does can never change a cell's source.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from ..kernel import messages as m
+from ..notebook import outputs
+from ..notebook.document import Cell, Notebook
+
+__all__ = ["PATIENCE", "CellRun", "Kernel", "KernelInfo", "Session", "Update"]
+
+PATIENCE = 2.0
+"""Seconds a step of interrupting may take before the next, harder one is offered."""
+
+
+class Kernel(Protocol):
+    """What a session asks of a kernel transport (`kernel.process.KernelProcess` is one)."""
+
+    def start(self) -> None: ...
+    def send(self, command: m.Message) -> None: ...
+    def interrupt(self) -> None: ...
+    def restart(self, *, force: bool = False) -> None: ...
+    def kill(self) -> None: ...
+    def close(self) -> None: ...
+
+
+@dataclass
+class KernelInfo:
+    """The kernel as the status line shows it. `stage` counts the steps of interrupting that were tried (0 to 3)."""
+
+    state: Literal["starting", "idle", "busy", "dead"] = "starting"
+    torch: str = ""
+    device: str = ""
+    python: str = ""
+    reason: str = ""
+    advice: str = ""
+    stage: int = 0
+    stage_since: float = 0.0
+
+
+@dataclass
+class CellRun:
+    """The latest run of one cell. `error_line` is the line of the cell (from 1) where it failed."""
+
+    state: Literal["waiting", "running", "ok", "error", "interrupted", "aborted", "died"]
+    started: float = 0.0
+    seconds: float = 0.0
+    error_line: int | None = None
+    revision: int = 0
+
+
+@dataclass
+class Update:
+    """What `Session.apply` found in a batch of events, beside the changes that the document itself announces."""
+
+    status: bool = False
+    tape: bool = False
+    variables: bool = False
+    completions: m.Completions | None = None
+    documentation: m.Documentation | None = None
+    input_request: m.InputRequest | None = None
+    died: m.Died | None = None
+    finished: list[str] = field(default_factory=list)
+    runs: set[str] = field(default_factory=set)
+
+
+@dataclass
+class _Waiting:
+    cell: str
+    revision: int
+    code: str
+
+
+class Session:
+    """One document with one kernel. `make_kernel` builds the transport; it is started by `start`."""
+
+    def __init__(
+        self, notebook: Notebook, make_kernel: Callable[[], Kernel], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.notebook = notebook
+        self.kernel = make_kernel()
+        self.info = KernelInfo()
+        self.runs: dict[str, CellRun] = {}
+        self.tape: m.Tape | None = None
+        self.variables: list[dict[str, Any]] = []
+        self._clock = clock
+        self._queue: deque[_Waiting] = deque()
+        self._current: str | None = None
+        self._last: str | None = None
+        self._requests = 0
+
+    # -- state --------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> str | None:
+        """The id of the cell that runs."""
+        return self._current
+
+    @property
+    def waiting(self) -> int:
+        """How many cells wait for their turn."""
+        return len(self._queue)
+
+    @property
+    def idle(self) -> bool:
+        """The kernel is ready and nothing runs or waits."""
+        return self.info.state == "idle" and self._current is None and not self._queue
+
+    def elapsed(self) -> float:
+        """Seconds the running cell has run."""
+        run = self.runs.get(self._current or "")
+        return self._clock() - run.started if run is not None else 0.0
+
+    def impatient(self) -> bool:
+        """The last step of interrupting had its time; the next, harder one may be offered."""
+        return self.info.stage > 0 and self._clock() - self.info.stage_since >= PATIENCE
+
+    # -- running ------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the kernel in the background."""
+        self.kernel.start()
+
+    def run(self, cells: Iterable[Cell]) -> str:
+        """Queue code cells with the text they have now; returns a sentence where that is impossible, else ""."""
+        cells = [cell for cell in cells if cell.cell_type == "code"]
+        if self.info.state == "dead" and cells:
+            return f"The kernel is not running. {self.info.advice or 'Press 0 0 to restart it.'}"
+        for cell in cells:
+            if not cell.source.strip():
+                self.notebook.clear_outputs(cell.id)
+                continue
+            self._queue = deque(item for item in self._queue if item.cell != cell.id)
+            self._queue.append(_Waiting(cell.id, cell.revision, cell.source))
+            if cell.id != self._current:
+                self.runs[cell.id] = CellRun("waiting", revision=cell.revision)
+        self._next()
+        return ""
+
+    def _next(self) -> None:
+        while self._current is None and self._queue and self.info.state == "idle":
+            item = self._queue.popleft()
+            try:
+                cell = self.notebook.cell(item.cell)
+            except KeyError:  # deleted while it waited
+                self.runs.pop(item.cell, None)
+                continue
+            outputs.begin_execution(cell)
+            self.notebook.outputs_changed(cell.id)
+            self._current = self._last = cell.id
+            self.runs[cell.id] = CellRun("running", self._clock(), revision=item.revision)
+            self.info.state = "busy"
+            self.kernel.send(m.Execute(cell.id, item.revision, item.code))
+
+    def cancel_waiting(self) -> int:
+        """Take all waiting cells off the queue; returns how many there were."""
+        count = len(self._queue)
+        for item in self._queue:
+            run = self.runs.get(item.cell)
+            if run is not None and run.state == "waiting":
+                run.state = "aborted"
+        self._queue.clear()
+        return count
+
+    # -- stopping -----------------------------------------------------------------------------------
+
+    def interrupt(self) -> str:
+        """The next step of stopping: interrupt, then (when that had its time) force a restart, then kill.
+
+        Returns a sentence that says what was done.
+        """
+        if self.info.state == "dead":
+            return "The kernel is not running. Press 0 0 to restart it."
+        self.cancel_waiting()
+        if self.info.stage >= 2 and self.impatient():
+            self._stage(3)
+            self.kernel.kill()
+            return "Killing the kernel."
+        if self.info.stage == 1 and self.impatient():
+            self.restart(force=True)
+            self._stage(2)
+            return "Forcing a restart of the kernel. The document is untouched."
+        if self._current is None:
+            return "Nothing is running."
+        if self.info.stage < 2:
+            if self.info.stage == 0:
+                self._stage(1)
+            self.kernel.interrupt()
+        return "Interrupting."
+
+    def _stage(self, stage: int) -> None:
+        self.info.stage, self.info.stage_since = stage, self._clock()
+
+    def restart(self, *, force: bool = False) -> None:
+        """A new kernel process; what waited is cancelled, and the running cell is given up."""
+        self.cancel_waiting()
+        was_dead = self.info.state == "dead"
+        self._give_up("interrupted")
+        self.info = KernelInfo(torch=self.info.torch, device=self.info.device, python=self.info.python)
+        self.variables = []
+        if was_dead:
+            self.kernel.start()
+        else:
+            self.kernel.restart(force=force)
+
+    def close(self) -> None:
+        """End the kernel."""
+        self.kernel.close()
+
+    def _give_up(self, state: Literal["interrupted", "died"]) -> str | None:
+        cell, self._current = self._current, None
+        run = self.runs.get(cell or "")
+        if run is not None and run.state == "running":
+            run.state, run.seconds = state, self._clock() - run.started
+        return cell
+
+    # -- questions ----------------------------------------------------------------------------------
+
+    def complete(self, code: str, cursor: int) -> int:
+        """Ask for completions; the answer carries the returned number."""
+        self._requests += 1
+        self.kernel.send(m.Complete(self._requests, code, cursor))
+        return self._requests
+
+    def inspect(self, code: str, cursor: int) -> int:
+        """Ask for documentation; the answer carries the returned number."""
+        self._requests += 1
+        self.kernel.send(m.Inspect(self._requests, code, cursor))
+        return self._requests
+
+    def answer(self, text: str) -> None:
+        """Answer an `InputRequest`."""
+        self.kernel.send(m.InputReply(text))
+
+    # -- events -------------------------------------------------------------------------------------
+
+    def apply(self, events: Iterable[m.Message]) -> Update:
+        """Take in a batch of kernel events. Cells whose outputs changed are announced once each by the document."""
+        update = Update()
+        changed: dict[str, None] = {}
+        for event in events:
+            handler = getattr(self, f"_on_{event.kind}", None)
+            if handler is not None:
+                handler(event, update, changed)
+        for cell in changed:
+            if self._find(cell) is not None:
+                self.notebook.outputs_changed(cell)
+        self._next()
+        return update
+
+    def _find(self, cell: str | None) -> Cell | None:
+        """The cell an event belongs to: output that names no cell goes to the cell that ran last."""
+        try:
+            return self.notebook.cell(cell or self._last or "")
+        except KeyError:
+            return None
+
+    def _on_ready(self, event: m.Ready, update: Update, changed: dict[str, None]) -> None:
+        self.info = KernelInfo("idle", torch=event.torch, device=event.device, python=event.python)
+        update.status = True
+
+    def _on_status(self, event: m.Status, update: Update, changed: dict[str, None]) -> None:
+        if self.info.state in ("idle", "busy"):
+            self.info.state = "busy" if event.state == "busy" or self._current is not None else "idle"
+        update.status = True
+
+    def _on_stream(self, event: m.Stream, update: Update, changed: dict[str, None]) -> None:
+        if (cell := self._find(event.cell)) is not None:
+            outputs.append_stream(cell, event.name, event.text)
+            changed[cell.id] = None
+
+    def _on_display_data(self, event: m.DisplayData, update: Update, changed: dict[str, None]) -> None:
+        if event.update and event.display_id is not None:
+            changed.update(
+                dict.fromkeys(outputs.update_display(self.notebook, event.display_id, event.data, event.metadata))
+            )
+        elif (cell := self._find(event.cell)) is not None:
+            output = {"output_type": "display_data", "data": event.data, "metadata": event.metadata}
+            outputs.append_output(cell, output, event.display_id)
+            changed[cell.id] = None
+
+    def _on_execute_result(self, event: m.ExecuteResult, update: Update, changed: dict[str, None]) -> None:
+        if (cell := self._find(event.cell)) is not None:
+            output = {
+                "output_type": "execute_result",
+                "execution_count": event.execution_count,
+                "data": event.data,
+                "metadata": event.metadata,
+            }
+            outputs.append_output(cell, output)
+            changed[cell.id] = None
+
+    def _on_clear_output(self, event: m.ClearOutput, update: Update, changed: dict[str, None]) -> None:
+        if (cell := self._find(event.cell)) is not None:
+            outputs.clear_output(cell, event.wait)
+            changed[cell.id] = None
+
+    def _on_error(self, event: m.Error, update: Update, changed: dict[str, None]) -> None:
+        if (cell := self._find(event.cell)) is not None:
+            output = {
+                "output_type": "error",
+                "ename": event.ename,
+                "evalue": event.evalue,
+                "traceback": event.traceback,
+            }
+            outputs.append_output(cell, output)
+            changed[cell.id] = None
+            if (run := self.runs.get(cell.id)) is not None:
+                run.error_line = event.line
+
+    def _on_executed(self, event: m.Executed, update: Update, changed: dict[str, None]) -> None:
+        if event.cell == self._current:
+            self._current = None
+            if self.info.state == "busy":
+                self.info.state = "idle"
+        run = self.runs.get(event.cell)
+        known = ("ok", "error", "interrupted", "aborted", "died")
+        if run is not None and run.state in ("running", "waiting"):
+            run.state = event.status if event.status in known else "error"  # type: ignore[assignment]
+            run.seconds = event.seconds
+        if (cell := self._find(event.cell)) is not None and event.status not in ("aborted", "died"):
+            cell.execution_count = event.execution_count
+            changed[cell.id] = None
+        if event.status != "ok":
+            self.cancel_waiting()
+        if self.info.stage == 1:
+            self.info.stage = 0
+        update.finished.append(event.cell)
+        update.runs.add(event.cell)
+        update.status = True
+
+    def _on_tape(self, event: m.Tape, update: Update, changed: dict[str, None]) -> None:
+        self.tape = event
+        update.tape = True
+
+    def _on_variables(self, event: m.Variables, update: Update, changed: dict[str, None]) -> None:
+        self.variables = event.variables
+        update.variables = True
+
+    def _on_completions(self, event: m.Completions, update: Update, changed: dict[str, None]) -> None:
+        update.completions = event
+
+    def _on_documentation(self, event: m.Documentation, update: Update, changed: dict[str, None]) -> None:
+        update.documentation = event
+
+    def _on_input_request(self, event: m.InputRequest, update: Update, changed: dict[str, None]) -> None:
+        update.input_request = event
+
+    def _on_died(self, event: m.Died, update: Update, changed: dict[str, None]) -> None:
+        self.cancel_waiting()
+        if (cell := self._give_up("died")) is not None:
+            update.runs.add(cell)
+        self.info = KernelInfo("dead", self.info.torch, self.info.device, self.info.python, event.reason, event.advice)
+        self.variables = []
+        update.died = event
+        update.status = update.variables = True
