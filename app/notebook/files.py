@@ -17,7 +17,7 @@ from pathlib import Path
 from . import journal, percent, sidecar
 from .document import Notebook
 from .errors import NotebookError
-from .loading import FORMATS, DiskState, decode, encode, format_of, load, read_file
+from .loading import FORMATS, DiskState, decode, encode, format_of, load, load_sidecar, read_file
 from .state import digest, document_key, state_dir, write_atomically
 from .templates import TEMPLATES
 
