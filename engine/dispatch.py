@@ -344,9 +344,8 @@ def check_inplace(target: Tensor, recording: bool) -> None:
     if recording and target._creation:
         base = target._base
         if target._creation == "multi" and (target._requires_grad or (base is not None and base._requires_grad)):
-            maker = target.grad_fn.name() if target.grad_fn is not None else "a function"
             raise RuntimeError(
-                f"Output {target._output_nr} of {maker} is a view and is being modified inplace. This view is the output of a "
+                f"Output {target._output_nr} of {target._maker} is a view and is being modified inplace. This view is the output of a "
                 "function that returns multiple views. Such functions do not allow the output views to be modified inplace. "
                 "You should replace the inplace operation by an out-of-place one."
             )

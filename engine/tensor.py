@@ -40,6 +40,7 @@ class Tensor:
     _base: Tensor | None = None
     _seen_version: int = 0
     _creation: str = ""
+    _maker: str = ""
     _accumulator: Any = None
     _hooks: list[Callable[..., Any]] | None = None
     _retains: bool = False

@@ -97,6 +97,10 @@ class Node:
         """PyTorch's name of the node, such as "MulBackward0"."""
         return type(self).__name__
 
+    def short_name(self) -> str:
+        """The name as error messages give it, without "Backward0"."""
+        return self.name().removesuffix("Backward0")
+
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The nodes that gradients are handed to, each with the output it belongs to; (None, 0) where none is needed."""

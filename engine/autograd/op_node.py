@@ -61,12 +61,12 @@ saved_tensor_hooks: list[tuple[Any, Any]] = []
 def _modified(t: Any, saved: Saved, node: Node) -> str:
     kind = {"float32": "Float", "float64": "Double", "float16": "Half", "complex64": "ComplexFloat"}.get(t.dtype.name, t.dtype.name)
     maker = node if saved.is_output else t.grad_fn
-    which = f", which is output {saved.number if saved.is_output else t._output_nr} of {maker.name()}," if maker is not None else ""
+    which = f", which is output {saved.number if saved.is_output else t._output_nr} of {maker.short_name()}," if maker is not None else ""
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[torch.{kind}Tensor {list(t.shape)}]{which} is at version {t._storage.version}; expected version {saved.version} "
         "instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-        "torch.autograd.set_detect_anomaly(True)."
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
 
 
@@ -148,6 +148,12 @@ class OpNode(Node):
             if x is not None:
                 out[i] = None if edges[i] is None else fit(x, self.input_metas[i])
         return out
+
+    def release(self) -> None:
+        # A node that keeps no tensor may be walked again, as in PyTorch.
+        saved = self.saved
+        if saved and any(isinstance(v, (Saved, list)) for v in saved.values()):
+            self.saved = None
 
     def _value(self, op: Op, name: str, saved: dict[str, Any]) -> Any:
         if name in saved:

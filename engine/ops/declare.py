@@ -146,7 +146,7 @@ def operator(
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
-        label = name or function.__name__.strip("_")
+        label = name or function.__name__
         public = _with_out(function, label) if out else function
         back = None
         if inplace:

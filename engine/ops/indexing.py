@@ -178,8 +178,9 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 @operator(spaces=("method",), name="__setitem__")
 def setitem(self: Tensor, index: Any, value: Any) -> None:
     """Write a number or tensor (broadcast, converted) into the part that an index names."""
-    dispatch.check_inplace(self, dispatch.state.grad_enabled)
     out, advanced = _split(self, index)
+    if advanced is None and out is self:
+        out = self.alias()  # type: ignore[attr-defined]
     if not isinstance(value, Tensor):
         value = creation.tensor(value, dtype=self.dtype, device=self.device)
     elif value.dtype is not self.dtype or value.device != self.device:

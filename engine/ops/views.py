@@ -470,7 +470,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     at = wrap_dim(dim, input.ndim)
     if input.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return _multi(dispatch.call(SELECT, (input,), (at, i)) for i in range(input.shape[at]))
+    return _multi((dispatch.call(SELECT, (input,), (at, i)) for i in range(input.shape[at])), "Unbind")
 
 
 @operator()
@@ -491,7 +491,9 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
                 f"split_sizes={parts}"
             )
     ends = [sum(parts[: i + 1]) for i in range(len(parts))]
-    return _multi(dispatch.call(SLICE, (tensor,), (at, e - p, e, 1)) for p, e in zip(parts, ends, strict=True))
+    return _multi(
+        (dispatch.call(SLICE, (tensor,), (at, e - p, e, 1)) for p, e in zip(parts, ends, strict=True)), "Split"
+    )
 
 
 @operator()
@@ -501,15 +503,15 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     at = wrap_dim(dim, input.ndim)
     size = input.shape[at]
-    return split(input, -(-size // chunks) if size else 0, at) if size else _multi(narrow(input, at, 0, 0) for _ in range(chunks))
+    return split(input, -(-size // chunks) if size else 0, at) if size else _multi((narrow(input, at, 0, 0) for _ in range(chunks)), "Split")
 
 
-def _multi(views: Any) -> tuple[Tensor, ...]:
+def _multi(views: Any, maker: str) -> tuple[Tensor, ...]:
     """Outputs of a function of several views, which may not be written to while recording."""
     out = tuple(views)
-    for v in out:
+    for i, v in enumerate(out):
         if not v._creation:
-            v._creation = "multi"
+            v._creation, v._maker, v._output_nr = "multi", maker, i if v._grad_fn is None else v._output_nr
     return out
 
 
