@@ -1,5 +1,7 @@
 """Order and places within layers, without any graph."""
 
+import itertools
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,7 +41,7 @@ def nets(draw):
     layers = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
     pieces = []
     start = 0
-    for upper, lower in zip(layers, layers[1:], strict=False):
+    for upper, lower in itertools.pairwise(layers):
         for a in range(upper):
             pieces += [(start + a, start + upper + b) for b in draw(st.sets(st.integers(0, lower - 1), max_size=3))]
         start += upper
@@ -74,7 +76,7 @@ def test_places_keep_order_and_gaps(net):
     order_layers(net)
     place_layers(net)
     for layer in net.layers:
-        for left, right in zip(layer, layer[1:], strict=False):
+        for left, right in itertools.pairwise(layer):
             assert net.x[right] - net.x[left] >= net.width[left] + net.gap[right] - 1e-9
 
 
