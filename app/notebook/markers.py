@@ -131,7 +131,7 @@ def _pairs(text: str, position: int) -> dict[str, Any] | None:
             return None
         equals = _EQUALS.match(text, key.end())
         value, position = _value(text, equals.end()) if equals else (None, key.end())
-        if position < len(text) and not text[position].isspace():
+        if position > len(text) or (position < len(text) and not text[position].isspace()):
             return None
         result[key[0]] = value
         while position < len(text) and text[position].isspace():

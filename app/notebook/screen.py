@@ -164,13 +164,10 @@ class Screen:
         column, row, pen = self._at(), self._current(), self._pen.sequence
         if column > len(row):
             row.extend([(" ", "")] * (min(column, MAX_COLUMNS) - len(row)))
-        glyphs: Row = []
-        for character in text:
-            if unicodedata.combining(character) and (glyphs or column):
-                place, at = (glyphs, -1) if glyphs else (row, min(column, len(row)) - 1)
-                place[at] = (place[at][0] + character, place[at][1])
-            else:
-                glyphs.append((character, pen))
+        start = min(column, len(row))
+        glyphs = _glyphs(text, pen, before=row[start - 1 : start])
+        if start:
+            row[start - 1] = glyphs.pop(0)
         room = MAX_COLUMNS - column
         if len(glyphs) > room:
             if self._row == len(self._lines) - 1:
@@ -261,14 +258,23 @@ def _cut_note(count: int) -> str:
     return f" [... {count:,} characters dropped]"
 
 
+def _glyphs(text: str, pen: str, before: Row) -> Row:
+    """The glyphs of `before` and of `text` after it; a combining mark belongs to the character it follows."""
+    row = before
+    for character in text:
+        if row and unicodedata.combining(character):
+            row[-1] = (row[-1][0] + character, row[-1][1])
+        else:
+            row.append((character, pen))
+    return row
+
+
 def _parse(line: str) -> Row:
     """The glyphs of a line that `_render` made, or of plain text."""
-    if "\x1b" not in line:
-        return [(character, "") for character in line]
     pen, row = Pen(), []
     for token in _TOKENS.finditer(line):
         if token.lastgroup == "text":
-            row += [(character, pen.sequence) for character in token[0]]
+            row = _glyphs(token[0], pen.sequence, before=row)
         elif token.lastgroup == "csi" and token[0].endswith("m"):
             pen.change(token[0][2:-1])
     return row
