@@ -122,10 +122,10 @@ class KernelCore:
 
     @staticmethod
     def _open_device(name: str) -> str:
-        from ...engine import device
+        from ...engine.device import get_default_device, set_default_device
 
-        device.set_default_device(name)
-        return str(device.get_default_device())
+        set_default_device(name)
+        return str(get_default_device())
 
     # -- commands -------------------------------------------------------------------------------------
 

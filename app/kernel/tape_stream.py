@@ -52,10 +52,10 @@ class TapeStream:
         self._forget = when_imported(ENGINE, self._connect)
 
     def _connect(self, engine: Any) -> None:
-        from ...engine.autograd import snapshot
+        from ...engine import autograd
         from ...engine.observe import bus
 
-        self._engine = snapshot
+        self._engine = autograd
         self._disconnect = bus.subscribe(self._on_backward, ["backward"])
 
     def close(self) -> None:
