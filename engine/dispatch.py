@@ -47,7 +47,8 @@ def call(op: Op, tensors: tuple[Any, ...], statics: tuple[Any, ...] = ()) -> Any
         arrays.append(t._data)
     assert backend is not None
     kernel = backend.kernels.get(op.name) or backend.kernel(op)
-    made = kernel(arrays, *statics) if op.list_input else kernel(*arrays, *statics)
+    plain = [_arrays(s) for s in statics] if op.kind == "index" else statics
+    made = kernel(arrays, *plain) if op.list_input else kernel(*arrays, *plain)
     dtype = op.dtype(*tensors, *statics) if op.dtype is not None and not op.list_input else None
     if op.multi:
         kinds = dtype or (tensors[0]._dtype,) * len(made)
@@ -55,6 +56,13 @@ def call(op: Op, tensors: tuple[Any, ...], statics: tuple[Any, ...] = ()) -> Any
     else:
         outputs = (wrap(made, dtype or tensors[0]._dtype, backend),)
     return _finish(op, tensors, statics, outputs, needs)
+
+
+def _arrays(static: Any) -> Any:
+    """A static argument as kernels get it: index tensors in a tuple become arrays."""
+    if type(static) is tuple:
+        return tuple([s._data if isinstance(s, Tensor) else s for s in static])
+    return static
 
 
 def pointwise(op: Op, args: tuple[Any, ...], statics: tuple[Any, ...] = ()) -> Any:
@@ -345,7 +353,7 @@ def check_inplace(target: Tensor, recording: bool) -> None:
         base = target._base
         if target._creation == "multi" and (target._requires_grad or (base is not None and base._requires_grad)):
             raise RuntimeError(
-                f"Output {target._output_nr} of {target._maker} is a view and is being modified inplace. This view is the output of a "
+                f"{target._maker} is a view and is being modified inplace. This view is the output of a "
                 "function that returns multiple views. Such functions do not allow the output views to be modified inplace. "
                 "You should replace the inplace operation by an out-of-place one."
             )

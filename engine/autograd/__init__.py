@@ -19,6 +19,7 @@ from .grad_mode import (
     set_detect_anomaly,
     set_grad_enabled,
 )
+from .gradcheck import gradcheck, gradgradcheck
 from .node import Node
 from .run import run_backward
 from .snapshot import newest_root, snapshot
@@ -151,7 +152,7 @@ def grad(
 
 
 __all__ = [
-    "Function", "Node", "Variable", "backward", "detect_anomaly", "enable_grad", "grad", "graph", "inference_mode",
+    "Function", "Node", "Variable", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode",
     "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "newest_root", "no_grad", "set_detect_anomaly",
     "set_grad_enabled", "snapshot",
 ]  # fmt: skip

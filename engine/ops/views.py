@@ -511,7 +511,7 @@ def _multi(views: Any, maker: str) -> tuple[Tensor, ...]:
     out = tuple(views)
     for i, v in enumerate(out):
         if not v._creation:
-            v._creation, v._maker, v._output_nr = "multi", maker, i if v._grad_fn is None else v._output_nr
+            v._creation, v._maker = "multi", f"Output {i} of {maker}"
     return out
 
 

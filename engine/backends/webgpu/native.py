@@ -193,11 +193,15 @@ class NativeGpu(Gpu):
         found, self._errors = self._errors, []
         return [f"{kind}: {message}" for kind, message in found]
 
-    def _poll(self) -> None:
-        """Let the device tell; a loss must be known before a submission, which the library answers with an abort."""
-        self._lib.wgpuDevicePoll(self._device, 0, self._calls.null)
+    def _encoder(self) -> Any:
+        """A command encoder. Making one is where the library tells of a lost device; submitting to it would abort."""
         if self._errors or self.lost is not None:
             self._check("an earlier command")
+        encoder = self._lib.wgpuDeviceCreateCommandEncoder(self._device, self._calls.null)
+        if self._errors or self.lost is not None:
+            self._lib.wgpuCommandEncoderRelease(encoder)
+            self._check("the next commands")
+        return encoder
 
     def _check(self, doing: str) -> None:
         """Raise what the device has said."""
@@ -210,8 +214,10 @@ class NativeGpu(Gpu):
         if self._errors:
             kind, message = self._errors[0]
             self._errors.clear()
-            if "lost" in message.lower() and "device" in message.lower():
-                self._on_lost(message)
+            if "device is lost" in message.lower():
+                # The callback with the cause is only made when a command encoder is asked for.
+                self._lib.wgpuCommandEncoderRelease(self._lib.wgpuDeviceCreateCommandEncoder(self._device, self._calls.null))
+                self._on_lost("the driver took it away")
                 self._check(doing)
             if kind == "out-of-memory" or "out of memory" in message.lower():
                 raise OutOfMemory(f"The WebGPU device ran out of memory {doing}: {message}")
@@ -292,7 +298,6 @@ class NativeGpu(Gpu):
 
     def submit(self, commands: Sequence[int]) -> None:
         with self._lock:
-            self._poll()
             i, n = 0, len(commands)
             while i < n:
                 i = self._encode(commands, i, n)
@@ -305,7 +310,7 @@ class NativeGpu(Gpu):
         pipelines, groups, slot, null = self._pipelines, self._groups, self._offset, self._calls.null
         set_pipeline, set_group = lib.wgpuComputePassEncoderSetPipeline, lib.wgpuComputePassEncoderSetBindGroup
         launch = lib.wgpuComputePassEncoderDispatchWorkgroups
-        encoder = lib.wgpuDeviceCreateCommandEncoder(self._device, null)
+        encoder = self._encoder()
         stage = None
         current = -1
         try:
@@ -389,7 +394,6 @@ class NativeGpu(Gpu):
         from .gpu import validate
 
         with self._lock:
-            self._poll()
             total = validate(commands)
             calls, lib = self._calls, self._lib
             period = lib.wgpuQueueGetTimestampPeriod(self._queue)
@@ -399,7 +403,7 @@ class NativeGpu(Gpu):
             resolved = calls.buffer(self._device, 16 * min(total, 256), USAGE_QUERY)
             try:
                 while i < n:
-                    encoder = lib.wgpuDeviceCreateCommandEncoder(self._device, calls.null)
+                    encoder = self._encoder()
                     count = ring = 0
                     while i < n and count < 256 and ring < _RING_BYTES - 4096:
                         i, ring, count = self._encode_one(encoder, commands, i, ring, queries, count)
@@ -448,7 +452,6 @@ class NativeGpu(Gpu):
 
     def read(self, handle: int, offset: int, nbytes: int) -> bytearray:
         with self._lock:
-            self._poll()
             buffer, start, _ = self._buffer(handle)
             return self._read(buffer, start + offset, nbytes)
 
@@ -459,7 +462,7 @@ class NativeGpu(Gpu):
         if staging is None:
             staging = calls.buffer(self._device, size, USAGE_STAGING)
             self._check(f"a buffer of {size} bytes for reading")
-        encoder = lib.wgpuDeviceCreateCommandEncoder(self._device, calls.null)
+        encoder = self._encoder()
         lib.wgpuCommandEncoderCopyBufferToBuffer(encoder, buffer, offset, staging, 0, nbytes)
         calls.submit(self._queue, encoder)
         why = calls.map_read(self._device, staging, nbytes)
@@ -479,7 +482,7 @@ class NativeGpu(Gpu):
     def wait(self) -> None:
         with self._lock:
             self._lib.wgpuDevicePoll(self._device, 1, self._calls.null)
-            self._check("the last commands")
+            self._lib.wgpuCommandEncoderRelease(self._encoder())
 
     def destroy(self) -> None:
         """Take the device away without being asked, as a driver may; for tests of what happens then."""

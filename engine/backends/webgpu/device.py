@@ -1,0 +1,196 @@
+"""One open device: its command list, its pipelines, and the way values come and go.
+
+Operators record launches; nothing runs until a value is read, or the list reaches a cap on commands or on bytes of fresh
+results (so that no submission keeps a display driver's watchdog waiting).  A submission cannot be interrupted half way:
+Ctrl+C is held back until it is made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ....webgpu_kernels.wgsl import Kernel
+from ...observe import KernelBuilt, KernelLaunched, bus
+from .gpu import CLEAR, COPY, DISPATCH, DeviceError, DeviceLost, Gpu
+from .memory import Block, Pool, handles
+
+MAX_INTEGERS = 8192
+"""Integers in the command list at which it is submitted: some 400 launches."""
+MAX_WORK = 4 << 30
+"""Units of work (about one multiply-add or byte each) at which the list is submitted."""
+
+
+class Device:
+    """A `Gpu` with a recorder and a pool in front.
+
+    With `debug`, every launch is submitted and waited for at once, so that an error is raised by the operator that
+    caused it.  With `timing`, each submission waits and tells the time of every launch to listeners of "launch".
+    """
+
+    def __init__(self, gpu: Gpu, *, debug: bool = False):
+        self.gpu = gpu
+        self.commands: list[int] = []
+        self.pool = Pool(gpu, self.flush)
+        self.debug = debug
+        self.timing = False
+        self.submissions = self.launches = 0
+        self._cap = 0 if debug else MAX_INTEGERS
+        self._work = 0
+        self._lock = threading.RLock()
+        self._pipelines: dict[tuple[str, str, int], int] = {}
+        self._names: dict[int, str] = {}
+        self._untimed: list[tuple[str, tuple[int, int, int]]] = []
+
+    # -- kernels ------------------------------------------------------------------------------------------------
+
+    def pipeline(self, kernel: Kernel) -> int:
+        """The handle of a kernel's pipeline, compiled when first asked for. Raises DeviceError where it is not valid."""
+        key = (kernel.source, kernel.access, kernel.words)
+        found = self._pipelines.get(key)
+        if found is None:
+            made = next(handles)
+            began = time.perf_counter()
+            self.gpu.create_pipeline(made, kernel.source, kernel.access, kernel.words, kernel.name)
+            found = self._pipelines[key] = made
+            self._names[made] = kernel.name
+            if bus.kernel:
+                bus.publish(KernelBuilt(kernel.name, "webgpu", kernel.source, time.perf_counter() - began))
+        return found
+
+    @property
+    def pipelines(self) -> int:
+        """How many pipelines have been compiled."""
+        return len(self._pipelines)
+
+    def launch(self, pipeline: int, grid: Sequence[int], buffers: Sequence[int], words: Sequence[int], work: int = 0) -> None:
+        """Record one dispatch. `work` estimates what it costs, for launches that are long by themselves."""
+        commands = self.commands
+        commands.extend((DISPATCH, pipeline, *grid, len(buffers), *buffers, len(words), *words))
+        if bus.launch:
+            self._tell(pipeline, grid)
+        if work:
+            self._work += work
+            if self._work > MAX_WORK:
+                self.flush()
+        if len(commands) > self._cap:
+            self.flush()
+
+    def _tell(self, pipeline: int, grid: Sequence[int]) -> None:
+        name = self._names[pipeline]
+        where = (int(grid[0]), int(grid[1]), int(grid[2]))
+        if self.timing:
+            self._untimed.append((name, where))
+        else:
+            bus.publish(KernelLaunched(name, name.partition(".")[0], "webgpu", where))
+
+    def copy_bytes(self, source: int, source_offset: int, target: int, target_offset: int, nbytes: int) -> None:
+        """Record a copy between buffers; everything a multiple of 4."""
+        self.commands.extend((COPY, source, source_offset, target, target_offset, nbytes))
+        if len(self.commands) > self._cap:
+            self.flush()
+
+    def clear_bytes(self, buffer: int, offset: int, nbytes: int) -> None:
+        """Record the zeroing of a part of a buffer."""
+        self.commands.extend((CLEAR, buffer, offset, nbytes))
+        if len(self.commands) > self._cap:
+            self.flush()
+
+    def flush(self) -> None:
+        """Submit what has been recorded. Raises DeviceError, DeviceLost."""
+        commands = self.commands
+        if not commands:
+            return
+        with self._lock, _uninterrupted():
+            taken = commands[:]
+            del commands[: len(taken)]  # another thread may have appended in between
+            self._work = 0
+            self.submissions += 1
+            with self._losing():
+                if self.timing and bus.launch:
+                    self._submit_timed(taken)
+                else:
+                    self.gpu.submit(taken)
+                if self.debug:
+                    self.gpu.wait()
+            self.pool.submitted()
+
+    def _submit_timed(self, commands: list[int]) -> None:
+        told, self._untimed = self._untimed, []
+        seconds = self.gpu.submit_timed(commands)
+        for i, (name, grid) in enumerate(told):
+            taken = seconds[i] if seconds is not None and i < len(seconds) else None
+            bus.publish(KernelLaunched(name, name.partition(".")[0], "webgpu", grid, taken))
+
+    # -- values -------------------------------------------------------------------------------------------------
+
+    def upload(self, data: Any, nbytes: int) -> Block:
+        """Fresh memory with a copy of `data`, a contiguous buffer whose size is a multiple of 4."""
+        block = self.pool.take_idle(nbytes)
+        if nbytes:
+            with self._losing():
+                self.gpu.write(block.buffer, 0, data)
+        return block
+
+    def read(self, block: Block, offset: int, nbytes: int) -> bytearray:
+        """Bytes of a block (offset and size multiples of 4), after all that was recorded."""
+        if not block.buffer:
+            block.handle  # noqa: B018  (raises with the reason)
+        self.flush()
+        with self._losing():
+            return self.gpu.read(block.buffer, offset, nbytes)
+
+    def wait(self) -> None:
+        """Submit, and wait until everything has run."""
+        self.flush()
+        with self._losing():
+            self.gpu.wait()
+
+    @contextlib.contextmanager
+    def _losing(self) -> Iterator[None]:
+        try:
+            yield
+        except DeviceLost:
+            if self.pool.lost is None:
+                self.pool.invalidate(self.gpu.lost or "unknown cause")
+                self.commands.clear()
+            raise
+        except DeviceError:
+            self._untimed.clear()
+            raise
+
+    @property
+    def lost(self) -> bool:
+        """Whether the device is gone; a lost one never comes back."""
+        return self.pool.lost is not None or self.gpu.lost is not None
+
+    def close(self) -> None:
+        """Give the device back; what is in its memory is gone."""
+        self.commands.clear()
+        if self.pool.lost is None:
+            self.pool.invalidate("it was closed")
+        self.gpu.close()
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold Ctrl+C back until the block is done (on the main thread; others are never interrupted)."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before):
+        yield
+        return
+    held: list[tuple[int, Any]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: held.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if held:
+            before(*held[0])
