@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from .command_error import FAILED, INTERRUPTED, USAGE, CommandError
+from .kernel.messages import Message, Status
 
 STOP_SECONDS = 5
 """How long the child may take to end after Ctrl+C."""
@@ -116,52 +117,33 @@ _order: dict[str, Any] = {}
 
 def _child() -> int:
     from ..engine.observe import bus
-    from .headless import Printer, numbered_code_cells
-    from .kernel.core import KernelCore
-    from .kernel.messages import Execute, Executed, Message
+    from .headless import Cells, Printer, Progress
+    from .kernel.runner import run_notebook
     from .notebook.errors import NotebookError
     from .notebook.files import load
-    from .plain_output import without_colours
 
     _order.update(json.loads(sys.argv[1]))
-    path = Path(_order["path"])
+    path, place = Path(_order["path"]), Path(_order["place"])
     # Records have the real stdout for themselves; whatever else writes there, native code included, goes to stderr.
     descriptor = os.dup(1)
     os.dup2(2, 1)
     try:
-        notebook = load(path)
+        cells = Cells(path, load(path))
     except NotebookError as error:
-        return _say(str(error), FAILED)
-    cells = numbered_code_cells(notebook)
-    os.chdir(path.resolve().parent)
+        print(f"tapescope: {error}", file=sys.stderr, flush=True)
+        return FAILED
+    printer = Printer(Progress(cells, quiet=True))
 
-    printer = Printer(80)
-    status: dict[str, str] = {}
+    def listen(event: Message) -> None:
+        if isinstance(event, Status) and event.cell is not None:
+            place.write_text(str(cells.number_of[event.cell]))
+        printer.take(event)
 
-    def send(message: Message) -> None:
-        if isinstance(message, Executed):
-            status[message.cell] = message.status
-        else:
-            printer.take(message)
-
-    core = KernelCore(send, device=_order["device"], torch="tapescope")
-    bus.subscribe(Writer(descriptor, {cell.id: number for number, cell in cells}), _order["kinds"])
-    for number, cell in cells:
-        Path(_order["place"]).write_text(str(number))
-        core.handle(Execute(cell.id, cell.revision, cell.source))
-        printer.end_cell()
-        error = printer.error
-        line = f", line {error.line}" if error and error.line else ""
-        if status.get(cell.id) == "interrupted":
-            return _say(f"Interrupted in cell {number} of {path}{line}.", INTERRUPTED)
-        if error is not None:
-            return _say(f"{path}, cell {number}{line}: {error.ename}: {without_colours(error.evalue)}", FAILED)
-    return 0
-
-
-def _say(sentence: str, code: int) -> int:
-    print(f"tapescope: {sentence}", file=sys.stderr, flush=True)
-    return code
+    bus.subscribe(Writer(descriptor, cells.number_of), _order["kinds"])
+    result = run_notebook(
+        cells.commands, listen, device=_order["device"], torch="tapescope", in_process=True, cwd=path.resolve().parent
+    )
+    return cells.conclude(result, printer)
 
 
 if __name__ == "__main__":
