@@ -108,7 +108,7 @@ def _open(options: argparse.Namespace) -> int:
 
 
 def _open_app(path: Path | None, options: argparse.Namespace) -> int:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):  # Textual draws on stderr
         run = f"{PROGRAM} run {path or 'FILE'}"
         raise CommandError(
             f"The terminal app needs a terminal to draw on and to read keys from. Without one: {run}", USAGE

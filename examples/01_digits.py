@@ -32,7 +32,8 @@ print(f"computing on {device}")
 torch.manual_seed(0)
 
 digits = np.load("data/digits.npz")
-pictures = torch.from_numpy(digits["images"].astype(np.float32) / 16).flatten(start_dim=1)
+pictures = torch.from_numpy(digits["images"].astype(np.float32))
+pictures = pictures.flatten(start_dim=1) / 16
 labels = torch.from_numpy(digits["labels"].astype(np.int64))
 
 order = torch.randperm(len(pictures), device="cpu")
@@ -91,7 +92,8 @@ loss.backward()
 
 print("loss", round(loss.item(), 4))
 for name, parameter in model.named_parameters():
-    print(f"{name:14} {tuple(parameter.shape)!s:9} gradient of length {parameter.grad.norm().item():.4f}")
+    length = parameter.grad.norm().item()
+    print(f"{name:14} {tuple(parameter.shape)!s:9} gradient of length {length:.4f}")
 
 # %% [markdown]
 # ## The loop
@@ -112,8 +114,10 @@ losses = []
 
 
 def loss_curve():
-    curve = go.Scatter(x=list(range(len(losses))), y=losses, mode="lines", name="loss")
-    return go.Figure(curve, layout=dict(title="Loss", xaxis_title="step", yaxis_title="cross entropy"))
+    steps = list(range(1, len(losses) + 1))
+    figure = go.Figure(go.Scatter(x=steps, y=losses, mode="lines", name="loss"))
+    figure.update_layout(title="Loss", xaxis_title="step", yaxis_title="cross entropy")
+    return figure
 
 
 plot = display(loss_curve(), display_id=True)
