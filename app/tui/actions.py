@@ -38,8 +38,8 @@ class Action:
     hint_modes: tuple[str, ...] = ("command", "edit")
 
     def keys_in(self, mode: str) -> tuple[str, ...]:
-        """The keys of the action in a mode, those of the mode alone first."""
-        return {"command": self.command, "edit": self.edit, "inspector": self.inspector}[mode] + self.keys
+        """The keys of the action in a mode, those that work everywhere first."""
+        return self.keys + {"command": self.command, "edit": self.edit, "inspector": self.inspector}[mode]
 
 
 def _make() -> tuple[Action, ...]:
@@ -83,7 +83,8 @@ def _make() -> tuple[Action, ...]:
           "force a restart, then kill.", C.interrupt, command=("i i", "ctrl+c"), hint="Interrupt", hint_modes=()),
         A("restart", "Restart the kernel", running, "A fresh Python; the document stays as it is.", C.restart,
           command=("0 0",)),
-        A("restart_run_all", "Restart and run all", running, "A fresh Python, then every code cell.", C.restart_run_all),
+        A("restart_run_all", "Restart and run all", running, "A fresh Python, then every code cell.",
+          C.restart_run_all),
         A("kill", "Kill the kernel", running, "End the Python process at once, whatever it does.", C.kill),
         # Cells.
         A("insert_above", "Insert a cell above", editing, "A new code cell above.", C.insert_above, command=("a",)),
@@ -94,7 +95,8 @@ def _make() -> tuple[Action, ...]:
         A("undo", "Undo", editing, "Undo the last change of the document: of cells or of their text.", C.undo,
           command=("z", "ctrl+z"), hint="Undo", hint_modes=command),
         A("redo", "Redo", editing, "Do again what was undone.", C.redo, command=("Z", "ctrl+y", "ctrl+shift+z")),
-        A("cut", "Cut cells", editing, "Put the selected cells on the clipboard and delete them.", C.cut, command=("x",)),
+        A("cut", "Cut cells", editing, "Put the selected cells on the clipboard and delete them.", C.cut,
+          command=("x",)),
         A("copy", "Copy cells", editing, "Put the selected cells on the clipboard.", C.copy, command=("c",)),
         A("paste", "Paste cells below", editing, "Insert the cells of the clipboard below.", C.paste, command=("v",)),
         A("paste_above", "Paste cells above", editing, "Insert the cells of the clipboard above.", C.paste_above,
@@ -127,7 +129,8 @@ def _make() -> tuple[Action, ...]:
           C.full_output, command=("O",)),
         A("open_output", "Open the output in the browser", "Outputs", "Write the cell's figure, image or page to a "
           "file and open it.", C.open_output, command=("w",)),
-        A("copy_output", "Copy the output", "Outputs", "Put the cell's output on the clipboard as text.", C.copy_output),
+        A("copy_output", "Copy the output", "Outputs", "Put the cell's output on the clipboard as text.",
+          C.copy_output),
         A("clear_output", "Clear the output", "Outputs", "Remove the outputs of the selected cells.", C.clear_output),
         A("clear_all", "Clear all outputs", "Outputs", "Remove the outputs of every cell.", C.clear_all),
         # View.

@@ -94,8 +94,11 @@ class TapescopeApp(App[int]):
         loop = asyncio.get_running_loop()
         screen: NotebookScreen
 
+        def deliver(events: list[Message]) -> None:
+            screen.post_message(KernelEvents(events))
+
         def make_kernel() -> Kernel:
-            return self._make_kernel(KernelLink(loop, lambda events: screen.post_message(KernelEvents(events))), folder)
+            return self._make_kernel(KernelLink(loop, deliver), folder)
 
         screen = NotebookScreen(document, make_kernel)
         if self._shown is not None:
@@ -124,9 +127,7 @@ class TapescopeApp(App[int]):
             recovered = journal.recover(found)
         except NotebookError as error:
             return Text(str(error))
-        old, new = (
-            [line for cell in d.cells for line in ["", *cell.source.split("\n")]] for d in (self.document, recovered)
-        )
+        old, new = _lines_of(self.document), _lines_of(recovered)
         out = Text()
         for line in list(difflib.unified_diff(old, new, lineterm="", n=1))[2:400]:
             style = {"+": "green", "-": "red", "@": "dim"}.get(line[:1], "")
@@ -173,6 +174,10 @@ class TapescopeApp(App[int]):
         """End the kernel and the app."""
         self.notebook_screen.session.close()
         self.exit(0)
+
+
+def _lines_of(document: Notebook) -> list[str]:
+    return [line for cell in document.cells for line in ("", *cell.source.split("\n"))]
 
 
 def run_app(path: str | PathLike[str] | None = None, device: str | None = None, torch: str = "auto") -> int:

@@ -223,16 +223,14 @@ class CellEditor(TextArea):
 
     def _indent(self, step: int) -> None:
         """Indent (or, with -1, outdent) the selected lines; without a selection, insert up to the next stop."""
-        start, end = sorted(self.selection)
         if self.selection.is_empty and step > 0:
             width = TAB - self.get_column_width(*self.cursor_location) % TAB
             self.insert(" " * width, maintain_selection_offset=False)
             return
-        self.change_lines(
-            lambda line: (
-                " " * TAB + line if step > 0 and line else re.sub(rf"^ {{1,{TAB}}}", "", line) if step < 0 else line
-            )
-        )
+        if step > 0:
+            self.change_lines(lambda line: " " * TAB + line if line else line)
+        else:
+            self.change_lines(lambda line: re.sub(rf"^ {{1,{TAB}}}", "", line))
 
     def outdent(self) -> None:
         """Take one step of indentation off the selected lines."""

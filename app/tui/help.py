@@ -11,9 +11,9 @@ from .themes import Look
 __all__ = ["help_text"]
 
 _INTRODUCTION = (
-    "Two modes, as in Jupyter: in command mode single keys act on cells, in edit mode you write. Enter begins to write, "
-    "Esc ends it. Terminals cannot send every key: where Ctrl+Enter or Shift+Enter do nothing, use Ctrl+J or F5. "
-    "Everything is also in the list of commands, Ctrl+P, and answers to the mouse."
+    "Two modes, as in Jupyter: in command mode single keys act on cells, in edit mode you write. Enter begins to "
+    "write, Esc ends it. Terminals cannot send every key: where Ctrl+Enter or Shift+Enter do nothing, use Ctrl+J "
+    "or F5. Everything is also in the list of commands, Ctrl+P, and answers to the mouse."
 )
 
 

@@ -19,7 +19,7 @@ from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Static
 
 from .rows_view import RowsView, fit
-from .tape_view import TapeView
+from .tape_view import LineThatRan, TapeView
 from .themes import Look
 from .variables_view import VariablesView
 
@@ -173,9 +173,16 @@ class Inspector(Container):
 
         tab: str
 
-    def __init__(self, look: Callable[[], Look], name_cell: Callable[[str], str], *, id: str | None = None) -> None:
+    def __init__(
+        self,
+        look: Callable[[], Look],
+        name_cell: Callable[[str], str],
+        line_that_ran: LineThatRan,
+        *,
+        id: str | None = None,
+    ) -> None:
         super().__init__(id=id)
-        self.tape = TapeView(look, name_cell, id="tape")
+        self.tape = TapeView(look, name_cell, line_that_ran, id="tape")
         self.variables = VariablesView(look, id="variables")
         self._bar = _TabBar(look)
         self._detail = _Detail(look)

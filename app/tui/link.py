@@ -1,6 +1,7 @@
 """From the kernel's reader thread to the app's loop: events are gathered and handed over in batches.
 
-However fast a cell prints, the app gets at most `RATE` batches a second.  It interprets no event.
+However fast a cell prints, the app gets at most `RATE` batches a second, and the kernel is made to wait while the app
+is behind.  It interprets no event.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ __all__ = ["RATE", "KernelLink"]
 RATE = 25
 """Batches a second, at most: as often as the eye follows a moving plot."""
 
+BACKLOG = 2_000
+"""Events that may wait for the app before the thread that brings them has to wait."""
+
 
 class KernelLink:
     """An `on_event` for a kernel transport; `deliver` is called in `loop` with the events since the last call."""
@@ -25,7 +29,7 @@ class KernelLink:
         self._loop = loop
         self._deliver = deliver
         self._events: deque[Message] = deque()
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._scheduled = False
         self._last = 0.0
 
@@ -34,6 +38,7 @@ class KernelLink:
         with self._lock:
             self._events.append(event)
             if self._scheduled:
+                self._lock.wait_for(lambda: len(self._events) < BACKLOG or self._loop.is_closed(), timeout=1.0)
                 return
             self._scheduled = True
         try:
@@ -52,6 +57,7 @@ class KernelLink:
         with self._lock:
             events, self._events = list(self._events), deque()
             self._scheduled = False
+            self._lock.notify_all()
         self._last = self._loop.time()
         if events:
             self._deliver(events)

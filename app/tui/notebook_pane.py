@@ -196,10 +196,12 @@ class NotebookPane(Container):
         left, top = int(offset.x.value), int(offset.y.value)
         place = self.editor.wrapped_document.location_to_offset(self.editor.cursor_location)
         column = left + self.editor.gutter_width + place.x - self.popup.prefix - 1
-        row = top + place.y + 1
-        height = min(ROWS, len(self.popup.matches))
-        if row + height > self.size.height and row - 1 - height >= 0:
-            row = row - 1 - height
+        row = top + place.y
+        # Below the line where there is room, else above it, else wherever there is more.
+        wanted, below, above = min(ROWS, len(self.popup.matches)), self.size.height - row - 1, row
+        height = min(wanted, max(below, above, 1))
+        row = row + 1 if below >= wanted or below >= above else row - height
+        self.popup.styles.height = height
         width = self.popup.styles.width.value if self.popup.styles.width is not None else 20
         self.popup.styles.offset = (max(0, min(column, self.size.width - int(width))), row)
 

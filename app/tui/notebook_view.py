@@ -1,4 +1,4 @@
-"""The one scrolling view of all cells: it paints rows of pictures, with margins, selection and linked lines around them.
+"""The one scrolling view of all cells: it paints rows of pictures, with margins, selection and linked lines.
 
 There is no widget per cell.  The view shows a document and a selection and changes neither: clicks become messages.
 The text of the cell that is being edited is covered by the live editor (editor.py), which notebook_pane.py places.
@@ -36,7 +36,7 @@ class NotebookView(ScrollView, can_focus=True):
     """All cells of a notebook as one drawing."""
 
     DEFAULT_CSS = """
-    NotebookView { overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }
+    NotebookView { overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; background: $background; }
     """
 
     @dataclass
@@ -69,6 +69,7 @@ class NotebookView(ScrollView, can_focus=True):
         self._pictures: Pictures | None = None
         self._tops: list[int] = [0]
         self._linked: dict[str, range] = {}
+        self._linked_columns: tuple[int, int] | None = None
         self._settling = False
         self._place_after: Callable[[], None] | None = None
 
@@ -171,10 +172,10 @@ class NotebookView(ScrollView, can_focus=True):
             self.pictures.raw = cell_id
             self.settle()
 
-    def link(self, lines: dict[str, range]) -> None:
-        """Highlight source lines (from 0), by cell id."""
-        if lines != self._linked:
-            self._linked = lines
+    def link(self, lines: dict[str, range], columns: tuple[int, int] | None = None) -> None:
+        """Highlight source lines (from 0), by cell id; of a single line the characters `columns` stand out."""
+        if lines != self._linked or columns != self._linked_columns:
+            self._linked, self._linked_columns = lines, columns
             self.refresh()
 
     def output_mode(self, cell_id: str) -> str:
@@ -234,17 +235,18 @@ class NotebookView(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         row = y + self.scroll_offset.y
+        look = self._look()
+        ground = look.ground
         if row < self._tops[0] or row >= self._tops[-1] or not len(self.notebook):
-            return Strip.blank(width)
+            return Strip.blank(width, ground)
         index, within = self._locate(row)
         if index >= len(self.notebook):  # between a change and the next layout
-            return Strip.blank(width)
+            return Strip.blank(width, ground)
         cell = self.notebook.cells[index]
         picture = self.pictures.of(cell)
         if within >= picture.height:
-            return Strip.blank(width)
+            return Strip.blank(width, ground)
         kind, place, first = picture.rows[within]
-        look = self._look()
         run = self.runs.get(cell.id)
         strip = picture.strip(within)
         marker = Segment("  ")
@@ -252,18 +254,17 @@ class NotebookView(ScrollView, can_focus=True):
             linked = place in self._linked.get(cell.id, ())
             failed = run is not None and run.error_line == place + 1 and run.revision == cell.revision
             strip = strip.crop(0, width - MARGIN).extend_cell_length(width - MARGIN - _RIGHT)
-            base = look.code + look.linked if linked else look.code
-            if cell.cell_type != "code" and not linked:
-                base = Style(bgcolor=look.surface)
-            strip = Strip(list(Segment.apply_style(strip, base)))
+            if linked and self._linked_columns is not None and len(self._linked[cell.id]) == 1:
+                strip = _marked(strip, *picture.cells_of(within, *self._linked_columns), look.linked)
+            strip = Strip(list(Segment.apply_style(strip, look.code + look.linked_line if linked else look.code)))
             if first and (linked or failed):
                 marker = Segment("▸ ", look.error if failed else look.accent)
         elif kind == "output":
             marker = Segment("│ ", look.error if picture.drawn[place].kind == "error" else look.faint)
         elif kind == "gap":
-            strip = self._footnote(cell, run, look)
+            strip = self._footnote(cell, run, look, width - MARGIN - _RIGHT)
         margin = self._margin(index, cell, run, within, kind, look)
-        return Strip.join([Strip([*margin, marker]), strip]).crop_extend(0, width, None)
+        return Strip.join([Strip([*margin, marker]), strip]).crop_extend(0, width, None).apply_style(ground)
 
     def _margin(self, index: int, cell: Cell, run: CellRun | None, within: int, kind: str, look: Look) -> list[Segment]:
         bar = Segment(" ")
@@ -287,7 +288,7 @@ class NotebookView(ScrollView, can_focus=True):
                 style = look.faint
         return [bar, Segment(f"{count:>5}", style)]
 
-    def _footnote(self, cell: Cell, run: CellRun | None, look: Look) -> Strip:
+    def _footnote(self, cell: Cell, run: CellRun | None, look: Look, width: int) -> Strip:
         """The row below a cell says how its last run went, where that is worth a word."""
         if run is None or cell.cell_type != "code":
             return Strip([])
@@ -301,7 +302,7 @@ class NotebookView(ScrollView, can_focus=True):
             "aborted": ("not run", look.warning),
             "died": ("the kernel died here", look.error),
         }[run.state]
-        return Strip([Segment(text, style)])
+        return Strip([Segment(f"{text:>{width}}", style)])
 
     # -- mouse --------------------------------------------------------------------------------------
 
@@ -319,3 +320,11 @@ class NotebookView(ScrollView, can_focus=True):
         if shown.kind == "source" and event.x >= MARGIN - 1:
             place = picture.place_in_source(within, event.x - MARGIN)
         self.post_message(self.Pressed(index, shown, place, event.chain > 1))
+
+
+def _marked(strip: Strip, start: int, end: int, style: Style) -> Strip:
+    """The strip with the background of `style` under the columns from `start` to `end`."""
+    if start >= end:
+        return strip
+    before, marked, after = strip.crop(0, start), strip.crop(start, end), strip.crop(end)
+    return Strip.join([before, Strip(list(Segment.apply_style(marked, style))), after])

@@ -151,6 +151,16 @@ class Picture:
         first = self._cut_numbers.get(line)
         return range(0) if first is None else range(first, first + 1 + len(self._cuts.get(line, ())))
 
+    def cells_of(self, row: int, start: int, end: int) -> tuple[int, int]:
+        """The columns of a source row under characters `start` to `end` of its line; equal ones where it shows none."""
+        line = self._lines[self.rows[row].place]
+        first, last = self._section(row)
+        start, end = max(start, first), min(end, last)
+        if start >= end:
+            return 0, 0
+        left = self.number_width + cell_len(line[first:start])
+        return left, left + cell_len(line[start:end])
+
     def place_in_source(self, row: int, column: int) -> tuple[int, int]:
         """The line (from 0) and character under a row and a column of the text area; the end of the text at most."""
         if not self.rows or row >= self.source_rows or self.rows[row].kind != "source":

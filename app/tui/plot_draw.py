@@ -7,6 +7,7 @@ characters of plot_canvas.py.
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 from typing import Any
 
@@ -282,7 +283,7 @@ def _scales(panel: Panel, bars: list[_Bar]) -> tuple[Scale, Scale]:
     for bar in bars:
         (y_values if bar.horizontal else x_values).extend(bar.extent())
         (x_values if bar.horizontal else y_values).extend((bar.base, bar.top))
-    only_bars = bool(bars) and len(bars) and not any(t.type == "scatter" for t in panel.traces)
+    only_bars = bool(bars) and not any(t.type == "scatter" for t in panel.traces)
     return (
         Scale(x_values, panel.x_axis, zero=bool(lying), tight=tight or (only_bars and bool(upright)), padding=0.02),
         Scale(y_values, panel.y_axis, zero=bool(upright), tight=tight or (only_bars and bool(lying))),
@@ -414,7 +415,7 @@ def _bar_values(trace: Trace) -> tuple[list[Any], list[Any], float | None]:
     numbers = sorted(set(_numbers(places)))
     if len(numbers) < len(set(map(str, places))):
         return places, lengths, None
-    gap = min((b - a for a, b in zip(numbers, numbers[1:], strict=False)), default=1.0)
+    gap = min((b - a for a, b in itertools.pairwise(numbers)), default=1.0)
     return places, lengths, gap
 
 
@@ -446,7 +447,8 @@ def _histogram(trace: Trace, traces: list[Trace]) -> tuple[list[Any], list[Any],
         size = ticks[1] - ticks[0] if len(ticks) > 1 else (high - low) or 1.0
     if not isinstance(start, (int, float)):
         start = math.floor(low / size) * size
-    end = bins.get("end") if isinstance(bins.get("end"), (int, float)) else high
+    end = bins.get("end")
+    end = end if isinstance(end, (int, float)) else high
     count = min(1000, max(1, math.floor((end - start) / size + 1e-9) + 1))
     heights = [0.0] * count
     for number in numbers:

@@ -81,7 +81,8 @@ class CompletionPopup(Widget):
 
     @property
     def _first(self) -> int:
-        return max(0, min(self.chosen - ROWS // 2, len(self.matches) - ROWS))
+        rows = self.size.height or ROWS
+        return max(0, min(self.chosen - rows // 2, len(self.matches) - rows))
 
     def render_line(self, y: int) -> Strip:
         look = self._look()
@@ -91,9 +92,10 @@ class CompletionPopup(Widget):
             return Strip.blank(width, look.chip)
         style = look.row_cursor if index == self.chosen else look.chip
         name = set_cell_size(inert(self.matches[index]), width - 3)
-        more = len(self.matches) > ROWS
-        mark = "▐" if more and y * len(self.matches) // ROWS <= index < (y + 1) * len(self.matches) // ROWS else " "
-        return Strip([Segment(f" {name} ", style), Segment(mark if more else " ", style)], width)
+        rows, count = max(1, self.size.height), len(self.matches)
+        thumb = self._first * rows // count <= y <= (self._first + rows) * rows // count - (self._first + rows < count)
+        mark = "▐" if count > rows and thumb else " "
+        return Strip([Segment(f" {name} ", style), Segment(mark, style)], width)
 
     def on_click(self, event: events.Click) -> None:
         index = self._first + event.y

@@ -36,7 +36,7 @@ class RowsView(ScrollView, can_focus=True):
     """A scrolling list. `cursor` is the chosen row."""
 
     DEFAULT_CSS = """
-    RowsView { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }
+    RowsView { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; background: $background; }
     """
 
     BINDINGS: list[BindingType] = [
@@ -148,14 +148,15 @@ class RowsView(ScrollView, can_focus=True):
         number = y + self.scroll_offset.y
         if not self.count:
             words = self._sentence(width)
-            return Strip([Segment(words[y] if y < len(words) else "", look.muted)]).extend_cell_length(width)
+            strip = Strip([Segment(words[y] if y < len(words) else "", look.muted)])
+            return strip.extend_cell_length(width).apply_style(look.ground)
         if number >= self.count:
-            return Strip.blank(width)
+            return Strip.blank(width, look.ground)
         strip = Strip(self.row(number, width, look)).crop_extend(0, width, None)
         if number == self.cursor:
             base = look.row_cursor if self.has_focus else look.row_cursor_idle
             strip = Strip(list(Segment.apply_style(strip, post_style=base.background_style)), width)
-        return strip
+        return strip.apply_style(look.ground)
 
     def _sentence(self, width: int) -> list[str]:
         lines, line = [""], " "

@@ -37,6 +37,7 @@ from .editor import CellEditor
 from .inspector import Divider, Inspector
 from .keeper import Keeper
 from .keymap import PENDING, shown
+from .linemap import line_after, line_before
 from .notebook_pane import NotebookPane
 from .notebook_view import NotebookView
 from .palette import ActionProvider
@@ -51,7 +52,7 @@ __all__ = ["KernelEvents", "NotebookScreen"]
 NARROW = 100
 """Below this many columns the panel stands under the cells."""
 
-_SHARES = (20, 25, 30, 35, 40, 45, 50, 55, 60, 70)
+_SHARES = (20, 26, 32, 38, 44, 50, 56, 62, 70)
 
 
 @dataclass
@@ -94,14 +95,14 @@ class NotebookScreen(Screen[None]):
         self.commands = Commands(self)
         self._clock = clock
         self._keymap = make_keymap()
-        self._share = 40
+        self._share = 38
         self._completion: int | None = None
         self._documentation: int | None = None
         self._stop = notebook.subscribe(self._document_changed)
         self.pane = NotebookPane(
-            notebook, self.cells, self.session.runs, self.look, self.handle_key, self.session.elapsed, id="notebook"
+            notebook, self.cells, self.session.runs, self.look, self.take_key, self.session.elapsed, id="notebook"
         )
-        self.inspector = Inspector(self.look, self.cell_name, id="inspector")
+        self.inspector = Inspector(self.look, self.cell_name, self._line_that_ran, id="inspector")
         self.divider = Divider(id="divider")
         self.status = StatusBar(self.look, id="status")
         self.hints = HintBar(self.look, id="hints")
@@ -164,11 +165,11 @@ class NotebookScreen(Screen[None]):
         return "inspector" if focused is not None and self.inspector in focused.ancestors else "command"
 
     def on_key(self, event: events.Key) -> None:
-        if self.handle_key(event):
+        if self.take_key(event):
             event.stop()
             event.prevent_default()
 
-    def handle_key(self, event: events.Key) -> bool:
+    def take_key(self, event: events.Key) -> bool:
         """Do what a key means in the present mode; False where it means nothing there."""
         if self.pane.popup.open and self._popup_key(event.key):
             return True
@@ -293,7 +294,9 @@ class NotebookScreen(Screen[None]):
         if row is not None and row.foldable:
             tape.toggle(event.row)
         elif row is not None and row.source is not None and self._go_to_node(event.row):
-            self.pane.start_editing((row.source.line - 1, row.source.column))
+            source = row.source
+            lines = self._lines_now(source.cell, source.revision, range(source.line - 1, source.line))
+            self.pane.start_editing((lines.start, source.column))
 
     def _go_to_node(self, number: int) -> bool:
         """Show and highlight the source lines of a row of the tape; False where they are in no cell of the notebook."""
@@ -303,14 +306,35 @@ class NotebookScreen(Screen[None]):
         if source is None or not source.cell or not self.cells.select_id(source.cell):
             view.link({})
             return False
-        lines = range(source.line - 1, max(source.line, source.end_line))
+        lines = self._lines_now(source.cell, source.revision, range(source.line - 1, max(source.line, source.end_line)))
         view.settle()
-        view.link({source.cell: lines})
-        view.show_line(self.cells.index, source.line - 1)
+        if not lines:
+            self.notify("This line was edited since it ran.", timeout=2)
+            view.link({})
+            view.show_cell(self.cells.index)
+            return False
+        view.link({source.cell: lines}, (source.column, source.end_column) if len(lines) == 1 else None)
+        view.show_line(self.cells.index, lines.start)
         view.refresh()
-        self.inspector.tape.mark_line(source.cell, source.line)
+        self.inspector.tape.mark_line(source.cell, lines.start + 1)
         self.refresh_status()
         return True
+
+    def _lines_now(self, cell: str, revision: int | None, lines: range) -> range:
+        """Where lines (from 0) of the text that ran stand in the text of now; empty where they were edited."""
+        ran, now = self.session.text_that_ran(cell, revision), self.notebook.cell(cell).source
+        if ran is None or ran == now:
+            return lines
+        found = [place for line in lines if (place := line_after(ran, now, line)) is not None]
+        return range(found[0], found[-1] + 1) if found else range(0)
+
+    def _line_that_ran(self, cell: str, revision: int | None, line: int) -> int | None:
+        """The line (from 1) of the text that ran which is line `line` of the text of now."""
+        ran = self.session.text_that_ran(cell, revision)
+        if ran is None:
+            return line
+        before = line_before(ran, self.notebook.cell(cell).source, line - 1)
+        return None if before is None else before + 1
 
     # -- the kernel ---------------------------------------------------------------------------------
 

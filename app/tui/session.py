@@ -7,7 +7,6 @@ Texts and outputs live in the document; what the kernel does can never change a 
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -73,13 +72,6 @@ class Update:
     runs: set[str] = field(default_factory=set)
 
 
-@dataclass
-class _Waiting:
-    cell: str
-    revision: int
-    code: str
-
-
 class Session:
     """One document with one kernel. `make_kernel` builds the transport; it is started by `start`."""
 
@@ -93,10 +85,12 @@ class Session:
         self.tape: m.Tape | None = None
         self.variables: list[dict[str, Any]] = []
         self._clock = clock
-        self._queue: deque[_Waiting] = deque()
+        self._waiting: list[tuple[str, int]] = []
+        self._ran: dict[tuple[str, int], str] = {}
         self._current: str | None = None
         self._last: str | None = None
         self._requests = 0
+        self._restarting = False
 
     # -- state --------------------------------------------------------------------------------------
 
@@ -108,12 +102,12 @@ class Session:
     @property
     def waiting(self) -> int:
         """How many cells wait for their turn."""
-        return len(self._queue)
+        return len(self._waiting)
 
     @property
     def idle(self) -> bool:
         """The kernel is ready and nothing runs or waits."""
-        return self.info.state == "idle" and self._current is None and not self._queue
+        return self.info.state == "idle" and self._current is None and not self._waiting
 
     def elapsed(self) -> float:
         """Seconds the running cell has run."""
@@ -123,6 +117,10 @@ class Session:
     def impatient(self) -> bool:
         """The last step of interrupting had its time; the next, harder one may be offered."""
         return self.info.stage > 0 and self._clock() - self.info.stage_since >= PATIENCE
+
+    def text_that_ran(self, cell: str, revision: int | None) -> str | None:
+        """The text a cell had in a revision that was run in this session, for lines of tapes and tracebacks."""
+        return self._ran.get((cell, revision if revision is not None else -1))
 
     # -- running ------------------------------------------------------------------------------------
 
@@ -139,37 +137,22 @@ class Session:
             if not cell.source.strip():
                 self.notebook.clear_outputs(cell.id)
                 continue
-            self._queue = deque(item for item in self._queue if item.cell != cell.id)
-            self._queue.append(_Waiting(cell.id, cell.revision, cell.source))
+            if (cell.id, cell.revision) in self._waiting:
+                continue
+            self._waiting.append((cell.id, cell.revision))
+            self._ran[cell.id, cell.revision] = cell.source
             if cell.id != self._current:
                 self.runs[cell.id] = CellRun("waiting", revision=cell.revision)
-        self._next()
+            self.kernel.send(m.Execute(cell.id, cell.revision, cell.source))
         return ""
 
-    def _next(self) -> None:
-        while self._current is None and self._queue and self.info.state == "idle":
-            item = self._queue.popleft()
-            try:
-                cell = self.notebook.cell(item.cell)
-            except KeyError:  # deleted while it waited
-                self.runs.pop(item.cell, None)
-                continue
-            outputs.begin_execution(cell)
-            self.notebook.outputs_changed(cell.id)
-            self._current = self._last = cell.id
-            self.runs[cell.id] = CellRun("running", self._clock(), revision=item.revision)
-            self.info.state = "busy"
-            self.kernel.send(m.Execute(cell.id, item.revision, item.code))
-
-    def cancel_waiting(self) -> int:
-        """Take all waiting cells off the queue; returns how many there were."""
-        count = len(self._queue)
-        for item in self._queue:
-            run = self.runs.get(item.cell)
+    def _forget_waiting(self) -> None:
+        """What waited will not run."""
+        for cell, _ in self._waiting:
+            run = self.runs.get(cell)
             if run is not None and run.state == "waiting":
                 run.state = "aborted"
-        self._queue.clear()
-        return count
+        self._waiting.clear()
 
     # -- stopping -----------------------------------------------------------------------------------
 
@@ -180,7 +163,6 @@ class Session:
         """
         if self.info.state == "dead":
             return "The kernel is not running. Press 0 0 to restart it."
-        self.cancel_waiting()
         if self.info.stage >= 2 and self.impatient():
             self._stage(3)
             self.kernel.kill()
@@ -189,8 +171,9 @@ class Session:
             self.restart(force=True)
             self._stage(2)
             return "Forcing a restart of the kernel. The document is untouched."
-        if self._current is None:
+        if self._current is None and not self._waiting:
             return "Nothing is running."
+        self._forget_waiting()
         if self.info.stage < 2:
             if self.info.stage == 0:
                 self._stage(1)
@@ -202,9 +185,10 @@ class Session:
 
     def restart(self, *, force: bool = False) -> None:
         """A new kernel process; what waited is cancelled, and the running cell is given up."""
-        self.cancel_waiting()
+        self._forget_waiting()
         was_dead = self.info.state == "dead"
         self._give_up("interrupted")
+        self._restarting = not was_dead
         self.info = KernelInfo(torch=self.info.torch, device=self.info.device, python=self.info.python)
         self.variables = []
         if was_dead:
@@ -248,13 +232,14 @@ class Session:
         update = Update()
         changed: dict[str, None] = {}
         for event in events:
+            if self._restarting and not isinstance(event, (m.Ready, m.Died)):
+                continue  # the last words of the process that was given up
             handler = getattr(self, f"_on_{event.kind}", None)
             if handler is not None:
                 handler(event, update, changed)
         for cell in changed:
             if self._find(cell) is not None:
                 self.notebook.outputs_changed(cell)
-        self._next()
         return update
 
     def _find(self, cell: str | None) -> Cell | None:
@@ -265,13 +250,27 @@ class Session:
             return None
 
     def _on_ready(self, event: m.Ready, update: Update, changed: dict[str, None]) -> None:
+        self._restarting = False
         self.info = KernelInfo("idle", torch=event.torch, device=event.device, python=event.python)
         update.status = True
 
     def _on_status(self, event: m.Status, update: Update, changed: dict[str, None]) -> None:
         if self.info.state in ("idle", "busy"):
-            self.info.state = "busy" if event.state == "busy" or self._current is not None else "idle"
+            self.info.state = "busy" if event.state == "busy" else "idle"
+        if event.state == "busy" and event.cell is not None:
+            self._begin(event.cell, update, changed)
         update.status = True
+
+    def _begin(self, cell_id: str, update: Update, changed: dict[str, None]) -> None:
+        """A cell's turn has come: it starts with no outputs."""
+        place = next((n for n, (cell, _) in enumerate(self._waiting) if cell == cell_id), None)
+        revision = self._waiting.pop(place)[1] if place is not None else 0
+        self._current = self._last = cell_id
+        self.runs[cell_id] = CellRun("running", self._clock(), revision=revision)
+        update.runs.add(cell_id)
+        if (cell := self._find(cell_id)) is not None:
+            outputs.begin_execution(cell)
+            changed[cell_id] = None
 
     def _on_stream(self, event: m.Stream, update: Update, changed: dict[str, None]) -> None:
         if (cell := self._find(event.cell)) is not None:
@@ -320,8 +319,8 @@ class Session:
     def _on_executed(self, event: m.Executed, update: Update, changed: dict[str, None]) -> None:
         if event.cell == self._current:
             self._current = None
-            if self.info.state == "busy":
-                self.info.state = "idle"
+        else:
+            self._waiting = [item for item in self._waiting if item[0] != event.cell]
         run = self.runs.get(event.cell)
         known = ("ok", "error", "interrupted", "aborted", "died")
         if run is not None and run.state in ("running", "waiting"):
@@ -330,8 +329,6 @@ class Session:
         if (cell := self._find(event.cell)) is not None and event.status not in ("aborted", "died"):
             cell.execution_count = event.execution_count
             changed[cell.id] = None
-        if event.status != "ok":
-            self.cancel_waiting()
         if self.info.stage == 1:
             self.info.stage = 0
         update.finished.append(event.cell)
@@ -356,7 +353,8 @@ class Session:
         update.input_request = event
 
     def _on_died(self, event: m.Died, update: Update, changed: dict[str, None]) -> None:
-        self.cancel_waiting()
+        self._restarting = False
+        self._forget_waiting()
         if (cell := self._give_up("died")) is not None:
             update.runs.add(cell)
         self.info = KernelInfo("dead", self.info.torch, self.info.device, self.info.python, event.reason, event.advice)

@@ -25,6 +25,9 @@ __all__ = ["TapeView"]
 
 _Key = tuple[str, str, int, int, int]
 
+LineThatRan = Callable[[str, int | None, int], int | None]
+"""(cell, revision, line of its text now) to the line it had in that revision, None where it had none; lines from 1."""
+
 
 class TapeView(RowsView):
     """The rows of the latest tape. `name_cell` gives a cell's short name ("[4]") for its id."""
@@ -34,9 +37,16 @@ class TapeView(RowsView):
         Binding("right", "fold(False)", show=False),
     ]
 
-    def __init__(self, look: Callable[[], Look], name_cell: Callable[[str], str], *, id: str | None = None) -> None:
+    def __init__(
+        self,
+        look: Callable[[], Look],
+        name_cell: Callable[[str], str],
+        line_that_ran: LineThatRan = lambda cell, revision, line: line,
+        *,
+        id: str | None = None,
+    ) -> None:
         super().__init__(look, id=id)
-        self._name_cell = name_cell
+        self._name_cell, self._line_that_ran = name_cell, line_that_ran
         self.graph: Graph | None = None
         self.outline: Outline | None = None
         self.live = False
@@ -153,9 +163,17 @@ class TapeView(RowsView):
     def _nodes_at(self, cell: str, line: int | None) -> Iterable[NodeId]:
         if self.graph is None:
             return ()
-        if line is not None:
-            return self.graph.nodes_at(cell, line)
-        return [node.id for node in self.graph.nodes if node.source is not None and node.source.cell == cell]
+        nodes = [n for n in self.graph.nodes if n.source is not None and n.source.cell == cell]
+        if line is None:
+            return [node.id for node in nodes]
+        # The text may have been edited since: each revision has its own number for this line.
+        lines = {r: self._line_that_ran(cell, r, line) for r in {n.source.revision for n in nodes if n.source}}
+        found = []
+        for node in nodes:
+            at = lines[node.source.revision] if node.source is not None else None
+            if at is not None and node.source is not None and node.source.line <= at <= node.source.end_line:
+                found.append(node.id)
+        return found
 
     @property
     def marked_rows(self) -> set[int]:
@@ -223,10 +241,13 @@ class TapeView(RowsView):
         line = self._line(row)
         tree, shape, module = self._widths
         place_width = max(cell_len(line), 6)
-        left = width - 1 - place_width - 1
+        left = width - 1 - place_width - 2
         shape = min(shape, max(8, left // 3))
         tree = min(tree, max(10, left - shape - 1))
         module = left - tree - shape - 2
+        extra = max(0, module - max(8, self._widths[2]) - 1)
+        extra = extra if extra >= 12 else 0
+        module -= extra + 1 if extra else 0
         head = "  " * row.depth + ("▸ " if row.folded else "▾ ") if row.foldable else "  " * row.depth + "  "
         name = look.strong if row.kind in ("scope", "repeat") else look.text
         if row.kind == "leaf":
@@ -240,9 +261,15 @@ class TapeView(RowsView):
         ]
         if module >= 4:
             segments += [Segment(" "), Segment(fit(row.module if not row.foldable else row.badges, module), look.muted)]
+            if extra:
+                more = "" if row.foldable else row.badges
+                segments += [Segment(" "), Segment(fit(more, extra), look.faint)]
         else:
             segments.append(Segment(" " * max(0, left - tree - shape - 1)))
-        segments += [Segment(" "), Segment(fit(line, place_width, right=True), look.accent if marked else look.muted)]
+        segments += [
+            Segment(" "),
+            Segment(fit(line, place_width, right=True) + " ", look.accent if marked else look.muted),
+        ]
         if marked and self._where is not None and self._where[1] is not None:
             segments = list(Segment.apply_style(segments, look.linked_soft))
         return segments

@@ -48,7 +48,13 @@ DARK = Theme(
         "plot-5": "#b99cf5",
         "plot-6": "#63c5cf",
         "plot-7": "#e8c268",
-        "footer-key-foreground": "#f2a65a",
+        "scrollbar": "#333b48",
+        "scrollbar-hover": "#465163",
+        "scrollbar-active": "#6cb6ff",
+        "scrollbar-background": "#12151b",
+        "scrollbar-background-hover": "#12151b",
+        "scrollbar-background-active": "#12151b",
+        "scrollbar-corner-color": "#12151b",
     },
 )
 
@@ -82,7 +88,13 @@ LIGHT = Theme(
         "plot-5": "#7440c4",
         "plot-6": "#0d7078",
         "plot-7": "#8a6100",
-        "footer-key-foreground": "#ae5100",
+        "scrollbar": "#c6ccd4",
+        "scrollbar-hover": "#aab3be",
+        "scrollbar-active": "#0b61c9",
+        "scrollbar-background": "#fcfcfb",
+        "scrollbar-background-hover": "#fcfcfb",
+        "scrollbar-background-active": "#fcfcfb",
+        "scrollbar-corner-color": "#fcfcfb",
     },
 )
 
@@ -120,6 +132,7 @@ class Look:
     background: str
     surface: str
     panel: str
+    ground: Style = field(compare=False)
     text: Style = field(compare=False)
     soft: Style = field(compare=False)
     muted: Style = field(compare=False)
@@ -132,6 +145,7 @@ class Look:
     error: Style = field(compare=False)
     code: Style = field(compare=False)
     linked: Style = field(compare=False)
+    linked_line: Style = field(compare=False)
     linked_soft: Style = field(compare=False)
     edit_line: Style = field(compare=False)
     cursor: Style = field(compare=False)
@@ -178,6 +192,7 @@ def _look(name: str, roles: tuple[tuple[str, str], ...], dark: bool) -> Look:
         background=role["background"],
         surface=role["surface"],
         panel=role["panel"],
+        ground=Style(color=role["foreground"], bgcolor=role["background"]),
         text=of("foreground"),
         soft=of("soft"),
         muted=of("muted"),
@@ -189,7 +204,8 @@ def _look(name: str, roles: tuple[tuple[str, str], ...], dark: bool) -> Look:
         warning=of("warning"),
         error=of("error"),
         code=Style(color=role["foreground"], bgcolor=role["surface"]),
-        linked=Style(bgcolor=mix("surface", "accent", 0.3)),
+        linked=Style(bgcolor=mix("surface", "accent", 0.42)),
+        linked_line=Style(bgcolor=mix("surface", "accent", 0.17)),
         linked_soft=Style(bgcolor=mix("background", "accent", 0.2)),
         edit_line=Style(bgcolor=mix("surface", "foreground", 0.05)),
         cursor=Style(color=role["background"], bgcolor=role["foreground"]),
@@ -212,9 +228,7 @@ def look_of(theme: Theme, variables: dict[str, str]) -> Look:
         colour = Color.parse(variables.get(key) or generated[key])
         # The terminal's own colours have no value that could be mixed.
         roles[key] = _FALLBACK[theme.dark][key] if colour.ansi is not None else colour.hex6
-    for key, value in theme.variables.items():
-        if key.startswith(("syntax-", "plot-")):
-            roles[key] = value
+    roles.update({key: value for key, value in theme.variables.items() if key.startswith(("syntax-", "plot-"))})
     return _look(theme.name, tuple(roles.items()), theme.dark)
 
 
