@@ -6,11 +6,12 @@ Importing it loads numpy and nothing else from outside the standard library.
 
 from __future__ import annotations
 
-from . import dtypes as _dtypes
-from . import surface as _surface
-from . import ops as _ops  # fills the table
+from typing import TYPE_CHECKING, Any
+
 from . import autograd
-from .backends import cpu as _cpu
+from . import dtypes as _dtypes
+from .ops import families as _families  # fills the table
+from . import surface as _surface
 from .autograd import (
     enable_grad,
     inference_mode,
@@ -19,16 +20,23 @@ from .autograd import (
     no_grad,
     set_grad_enabled,
 )
+from .backends import cpu as _cpu
 from .device import device, get_default_device, set_default_device
 from .dtypes import dtype, finfo, get_default_dtype, iinfo, set_default_dtype
 from .ops import creation as _creation
 from .ops import random as _random_ops
 from .ops.dunders import DUNDERS as _DUNDERS
 from .ops.table import FUNCTIONS as _FUNCTIONS
-from .printing import get_printoptions, printoptions as _printoptions, set_printoptions
+from .printing import get_printoptions, set_printoptions
+from .printing import printoptions as _printoptions
 from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .shapes import Size
 from .tensor import Tensor
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
 
 __version__ = "2.13.0+tapescope"
 

@@ -6,11 +6,12 @@ Plain tuples in, plain tuples out; the error messages carry PyTorch's key phrase
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 Shape = tuple[int, ...]
 
 
-class Size(tuple):
+class Size(tuple[int, ...]):
     """A tensor's shape: a tuple of ints that prints as PyTorch's and knows its number of elements."""
 
     __slots__ = ()
@@ -22,11 +23,18 @@ class Size(tuple):
         """The product of the sizes."""
         return numel(self)
 
-    def __getitem__(self, at):  # type: ignore[override]
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, at: SupportsIndex) -> int: ...
+        @overload
+        def __getitem__(self, at: slice) -> Size: ...
+
+    def __getitem__(self, at: Any) -> Any:
         got = tuple.__getitem__(self, at)
         return Size(got) if isinstance(at, slice) else got
 
-    def __add__(self, other):  # type: ignore[override]
+    def __add__(self, other: Any) -> Size:
         return Size(tuple.__add__(self, tuple(other)))
 
     def __reduce__(self) -> tuple:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,6 +44,42 @@ class Tensor:
     _accumulator: Any = None
     _hooks: list[Callable[..., Any]] | None = None
     _retains: bool = False
+
+    if TYPE_CHECKING:
+        # The operator table hangs these on the class (engine/__init__.py); checkers are told that they are there.
+        def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __floordiv__(self, other: Any) -> Tensor: ...
+        def __mod__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __rpow__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __and__(self, other: Any) -> Tensor: ...
+        def __rand__(self, other: Any) -> Tensor: ...
+        def __or__(self, other: Any) -> Tensor: ...
+        def __ror__(self, other: Any) -> Tensor: ...
+        def __xor__(self, other: Any) -> Tensor: ...
+        def __lshift__(self, other: Any) -> Tensor: ...
+        def __rshift__(self, other: Any) -> Tensor: ...
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+        def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+        def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+        def __neg__(self) -> Tensor: ...
+        def __pos__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
         return _new(cls)
@@ -229,7 +265,9 @@ class Tensor:
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             if not isinstance(value, Tensor):
-                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+                )
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             if value._dtype is not self._dtype:
@@ -241,7 +279,9 @@ class Tensor:
             if value.device != self.device:
                 raise RuntimeError("assigned grad has data located on a different device")
             if value.shape != self.shape:
-                raise RuntimeError(f"assigned grad has data of a different size: {list(value.shape)} for {list(self.shape)}")
+                raise RuntimeError(
+                    f"assigned grad has data of a different size: {list(value.shape)} for {list(self.shape)}"
+                )
         self._grad = value
 
     @grad.deleter
@@ -411,7 +451,7 @@ class Tensor:
         return complex(self.item())
 
     def __index__(self) -> int:
-        if self._dtype.category > dtypes.INTEGRAL or self.numel() != 1 or self._dtype is dtypes.bool_ and self.ndim:
+        if self._dtype.category > dtypes.INTEGRAL or self.numel() != 1 or (self._dtype is dtypes.bool_ and self.ndim):
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 
@@ -423,12 +463,14 @@ class Tensor:
     def __iter__(self) -> Iterator[Tensor]:
         if not self._data.shape:
             raise TypeError("iteration over a 0-d tensor")
-        return iter(self.unbind(0))  # type: ignore[attr-defined]
+        return iter(self.unbind(0))
 
     def __contains__(self, element: Any) -> bool:
         if not isinstance(element, (Tensor, int, float, bool, complex)):
-            raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
-        return bool((self == element).any().item())  # type: ignore[attr-defined]
+            raise RuntimeError(
+                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+            )
+        return bool((self == element).any().item())
 
     __hash__ = object.__hash__
 
@@ -528,7 +570,12 @@ _devices: dict[str, Device] = {}
 def base_needs_grad(t: Tensor) -> bool:
     """Whether a view came to need a gradient because its base did, by a write through another view."""
     base = t._base
-    if not t._requires_grad and base is not None and base._grad_fn is not None and t._seen_version != t._storage.version:
+    if (
+        not t._requires_grad
+        and base is not None
+        and base._grad_fn is not None
+        and t._seen_version != t._storage.version
+    ):
         if t._creation != "no_grad":
             t._requires_grad = True
     return t._requires_grad

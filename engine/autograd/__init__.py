@@ -83,7 +83,9 @@ def backward(
     (by default `create_graph`). Raises RuntimeError where there is nothing to go back through.
     """
     roots = _tensors(tensors)
-    edges, starts = _roots(roots, _gradients(grad_tensors if grad_tensors is not None else grad_variables, len(roots)), create_graph)
+    edges, starts = _roots(
+        roots, _gradients(grad_tensors if grad_tensors is not None else grad_variables, len(roots)), create_graph
+    )
     keep = create_graph if retain_graph is None else retain_graph
     wanted = None
     if inputs is not None:
@@ -116,9 +118,11 @@ def grad(
     `materialize_grads`. With `is_grads_batched` the first dimension of `grad_outputs` is a batch, one backward each.
     """
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     outs, ins = _tensors(outputs), _tensors(inputs)
-    for i, t in enumerate(ins):
+    for _i, t in enumerate(ins):
         if not t.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     keep = create_graph if retain_graph is None else retain_graph
@@ -129,7 +133,17 @@ def grad(
 
         count = next(g.shape[0] for g in given if g is not None)
         rows = [
-            grad(outs, ins, [None if g is None else g[b] for g in given], True, create_graph, True, allow_unused, False, materialize_grads)
+            grad(
+                outs,
+                ins,
+                [None if g is None else g[b] for g in given],
+                True,
+                create_graph,
+                True,
+                allow_unused,
+                False,
+                materialize_grads,
+            )
             for b in range(count)
         ]
         return tuple(None if column[0] is None else F.stack(list(column)) for column in zip(*rows, strict=True))

@@ -73,7 +73,11 @@ class FunctionNode(Node):
                 zeros(m[0], dtype=m[1], device=m[2]) if g is None and m is not None else g
                 for g, m in zip(given, self.outputs, strict=False)
             ]
-        got = self.function.backward(ctx, *given) if hasattr(self.function, "backward") else self.function.vjp(ctx, *given)
+        got = (
+            self.function.backward(ctx, *given)
+            if hasattr(self.function, "backward")
+            else self.function.vjp(ctx, *given)
+        )
         out = list(got) if isinstance(got, tuple) else [got]
         count = len(self.edges)
         if len(out) > count and all(x is None for x in out[count:]):
@@ -143,7 +147,7 @@ class Function:
         try:
             if split:
                 output = cls.forward(*args)
-                cls.setup_context(ctx, args, output)  # type: ignore[attr-defined]
+                getattr(cls, "setup_context")(ctx, args, output)  # noqa: B009 (subclasses have it)
             else:
                 output = cls.forward(ctx, *args)
         finally:

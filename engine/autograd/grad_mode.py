@@ -24,7 +24,9 @@ class _Switch:
 
     def __call__(self, function: Any) -> Any:
         if inspect.isclass(function):
-            raise TypeError("Cannot decorate classes, it is ambiguous whether or not only the constructor or all methods should be decorated")
+            raise TypeError(
+                "Cannot decorate classes, it is ambiguous whether or not only the constructor or all methods should be decorated"
+            )
         if inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)

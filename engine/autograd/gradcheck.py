@@ -25,7 +25,9 @@ def _tensors(x: Any) -> list[Tensor]:
     return [t for part in x for t in _tensors(part)] if isinstance(x, (list, tuple)) else []
 
 
-def _numeric(function: Callable[..., Any], inputs: tuple[Any, ...], x: Tensor, count: int, eps: float) -> list[np.ndarray]:
+def _numeric(
+    function: Callable[..., Any], inputs: tuple[Any, ...], x: Tensor, count: int, eps: float
+) -> list[np.ndarray]:
     """d outputs / d x by central differences; one matrix [inputs, outputs] for each output."""
     array = x._data
     columns: list[list[np.ndarray]] = [[] for _ in range(count)]
@@ -74,7 +76,9 @@ def gradcheck(
         )
     for i, t in enumerate(checked):
         if t.dtype.name not in ("float64", "complex128"):
-            warnings.warn(f"Input #{i} requires gradient and is not a double precision floating point or complex.", stacklevel=2)
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point or complex.", stacklevel=2
+            )
     try:
         _compare(func, args, checked, eps, atol, rtol)
     except GradcheckError:
@@ -84,7 +88,9 @@ def gradcheck(
     return True
 
 
-def _compare(func: Callable[..., Any], args: tuple[Any, ...], checked: list[Tensor], eps: float, atol: float, rtol: float) -> None:
+def _compare(
+    func: Callable[..., Any], args: tuple[Any, ...], checked: list[Tensor], eps: float, atol: float, rtol: float
+) -> None:
     from . import grad
 
     outs = _differentiable(func(*args))
@@ -97,7 +103,7 @@ def _compare(func: Callable[..., Any], args: tuple[Any, ...], checked: list[Tens
                 for part in (1.0, 1j) if out.dtype.is_complex else (1.0,):
                     seed = np.zeros(size, out.dtype.numpy)
                     seed[j] = part
-                    start = out.new_tensor(seed.reshape(tuple(out.shape)))  # type: ignore[attr-defined]
+                    start = out.new_tensor(seed.reshape(tuple(out.shape)))
                     got = grad([out], checked, [start], retain_graph=True, allow_unused=True)
                     for i, g in enumerate(got):
                         if g is None:
@@ -149,4 +155,4 @@ def _start(out: Tensor) -> Tensor:
     values = rng.standard_normal(tuple(out.shape))
     if out.dtype.is_complex:
         values = values + 1j * rng.standard_normal(tuple(out.shape))
-    return out.new_tensor(values).requires_grad_()  # type: ignore[attr-defined]
+    return out.new_tensor(values).requires_grad_()

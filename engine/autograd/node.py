@@ -43,8 +43,8 @@ def resolve_source(code: CodeType | None, offset: int) -> Source | None:
     place = next(itertools.islice(code.co_positions(), offset // 2, None), None)
     if place is None or place[0] is None:
         return Source(code.co_filename, code.co_firstlineno, code.co_firstlineno, 0, 0, code.co_qualname)
-    line, end_line, column, end_column = place
-    return Source(code.co_filename, line, end_line or line, column or 0, end_column or 0, code.co_qualname)
+    _, end_line, column, end_column = place
+    return Source(code.co_filename, place[0], end_line or place[0], column or 0, end_column or 0, code.co_qualname)
 
 
 class Plan:

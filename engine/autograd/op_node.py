@@ -17,7 +17,7 @@ FREED = (
     "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
     "after calling backward."
 )
-_classes: dict[str, type[OpNode]] = {}
+_classes: dict[Any, type[OpNode]] = {}
 
 
 class Saved:
@@ -31,12 +31,11 @@ class Saved:
     def __init__(self, tensor: Any, output_of: int | None = None):
         self.is_output = output_of is not None
         self.number = output_of or 0
-        self.tensor = tensor.detach_shallow() if self.is_output else tensor
+        self.tensor: Any = tensor.detach_shallow() if self.is_output else tensor
         self.version = tensor._storage.version
         self.hooks = saved_tensor_hooks[-1] if saved_tensor_hooks else None
         if self.hooks is not None:
             self.packed = self.hooks[0](tensor.detach_shallow())
-            self.meta = None
             self.tensor = None
 
     def unpack(self, node: Node) -> Any:
@@ -59,9 +58,15 @@ saved_tensor_hooks: list[tuple[Any, Any]] = []
 
 
 def _modified(t: Any, saved: Saved, node: Node) -> str:
-    kind = {"float32": "Float", "float64": "Double", "float16": "Half", "complex64": "ComplexFloat"}.get(t.dtype.name, t.dtype.name)
+    kind = {"float32": "Float", "float64": "Double", "float16": "Half", "complex64": "ComplexFloat"}.get(
+        t.dtype.name, t.dtype.name
+    )
     maker = node if saved.is_output else t.grad_fn
-    which = f", which is output {saved.number if saved.is_output else t._output_nr} of {maker.short_name()}," if maker is not None else ""
+    which = (
+        f", which is output {saved.number if saved.is_output else t._output_nr} of {maker.short_name()},"
+        if maker is not None
+        else ""
+    )
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[torch.{kind}Tensor {list(t.shape)}]{which} is at version {t._storage.version}; expected version {saved.version} "
@@ -70,17 +75,24 @@ def _modified(t: Any, saved: Saved, node: Node) -> str:
     )
 
 
-def node_class(op: Op) -> type[OpNode]:
+def node_class(op: Op, overload: int = 0) -> type[OpNode]:
     """The node class of a primitive, named as PyTorch names it."""
-    found = _classes.get(op.name)
+    key = (op.name, overload) if op.overload is not None else op.name
+    found = _classes.get(key)
     if found is None:
-        found = _classes[op.name] = type(op.node_name, (OpNode,), {"__slots__": ()})
+        found = _classes[key] = type(op.node_name(overload), (OpNode,), {"__slots__": ()})
     return found
 
 
-def record(op: Op, tensors: tuple[Any, ...], edges: tuple[Edge | None, ...], statics: tuple[Any, ...], outputs: tuple[Any, ...]) -> OpNode:
+def record(
+    op: Op, tensors: tuple[Any, ...], edges: tuple[Edge | None, ...], statics: tuple[Any, ...], outputs: tuple[Any, ...]
+) -> OpNode:
     """Make the node of one call and hang it on the outputs. `tensors` may hold plain values (scalars, None)."""
-    cls = _classes.get(op.name) or node_class(op)
+    cls = (
+        (_classes.get(op.name) or node_class(op))
+        if op.overload is None
+        else node_class(op, op.overload(tensors, statics))
+    )
     node = cls(op, edges)
     mask = tuple([e is not None for e in edges]) if not op.list_input else (True,) * len(op.tensors)
     plan = op.plans.get(mask)
@@ -97,13 +109,11 @@ def record(op: Op, tensors: tuple[Any, ...], edges: tuple[Edge | None, ...], sta
             saved[op.tensors[0]] = [Saved(t) for t in tensors]
     else:
         saved = {op.tensors[i]: (Saved(tensors[i]) if hasattr(tensors[i], "_dtype") else tensors[i]) for i in plan.save}
-    number = 0
-    for o in outputs:
+    for number, o in enumerate(outputs):
         if o._dtype.category >= 2:
             o._requires_grad = True
             o._grad_fn = node
             o._output_nr = number
-        number += 1
     if "result" in names:
         saved["result"] = Saved(outputs[0], output_of=0)
     if "results" in names:

@@ -93,7 +93,9 @@ def run_backward(
     """
     if bus.backward:
         bus.publish(
-            BackwardBegan(tuple(n.sequence_nr for n, _ in roots), resolve_source(*call_site(2)), tuple(n for n, _ in roots))
+            BackwardBegan(
+                tuple(n.sequence_nr for n, _ in roots), resolve_source(*call_site(2)), tuple(n for n, _ in roots)
+            )
         )
     needed = _needed(roots, wanted) if wanted is not None else None
     ends = {(id(n), i) for n, i in wanted} if wanted is not None else set()
@@ -223,8 +225,14 @@ def _apply(node: Node, slots: list[Any]) -> list[Any]:
 
 def _tell_forward(node: Node) -> None:
     trace = getattr(node, "forward_trace", None)
-    where = trace if trace is not None else "No forward pass information is available. Enable detect anomaly during forward pass."
-    print(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{where}", file=sys.stderr)
+    where = (
+        trace
+        if trace is not None
+        else "No forward pass information is available. Enable detect anomaly during forward pass."
+    )
+    print(
+        f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{where}", file=sys.stderr
+    )
 
 
 def _needed(roots: Sequence[Edge], wanted: Sequence[Edge]) -> set[int]:

@@ -107,7 +107,9 @@ def copy_slices(view: Any, writer: Node, number: int) -> None:
 
 def _writes_in_place(writer: Node, view: Any) -> bool:
     """Whether the writer is an in-place operator whose first input is the view itself."""
-    return bool(writer.saved is not None and getattr(writer, "op", None) is not None and writer.metadata.get("in-place"))
+    return bool(
+        writer.saved is not None and getattr(writer, "op", None) is not None and writer.metadata.get("in-place")
+    )
 
 
 def regenerate(view: Any) -> None:

@@ -75,7 +75,9 @@ def describe(node: Node) -> dict[str, Any]:
         "module": node.module if not leaf else "",
         "source": source.to_json() if source is not None else None,
         "saved": node.saved_facts(),
-        "grad": None if gradient is None else {"shape": list(gradient.shape), "dtype": gradient.dtype.name, "norm": None},
+        "grad": None
+        if gradient is None
+        else {"shape": list(gradient.shape), "dtype": gradient.dtype.name, "norm": None},
     }
 
 

@@ -77,7 +77,7 @@ class CPU(Backend):
 
     def cast(self, array: np.ndarray, dtype: DType) -> np.ndarray:
         if array.dtype.kind == "c" and dtype.numpy.kind != "c":
-            array = array.real if dtype.numpy.kind != "b" else array != 0
+            array = np.real(array) if dtype.numpy.kind != "b" else array != 0
         with np.errstate(all="ignore"):
             return array.astype(dtype.numpy, order="K")
 

@@ -1,10 +1,6 @@
-"""The operators, by families of mathematics. Importing this package fills the operator table.
+"""The operators, by families of mathematics.
 
-`table.py` says what an entry is, `declare.py` turns declarations into functions; the other files are the families.
+`table.py` says what an entry is, `declare.py` turns declarations into functions, `families.py` lists the families;
+importing
+that one fills the table.  This file imports nothing, so that the table can be had without the operators.
 """
-
-from . import activation, creation, indexing, joining, loss, matmul, pointwise, random, reduction, selection, views
-
-__all__ = [
-    "activation", "creation", "indexing", "joining", "loss", "matmul", "pointwise", "random", "reduction", "selection", "views",
-]  # fmt: skip

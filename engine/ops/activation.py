@@ -62,16 +62,17 @@ LOG_SOFTMAX = Op(
 
 def _prepare(name: str, input: Tensor, dim: Any, dtype: Any) -> tuple[Tensor, int]:
     if dtype is not None and dtype is not input.dtype:
-        input = input.to(dtype)  # type: ignore[attr-defined]
+        input = input.to(dtype)
     if dim is None:
         import warnings
 
         warnings.warn(
-            f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.", stacklevel=4
+            f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+            stacklevel=4,
         )
         dim = 0 if input.ndim in (0, 1, 3) else 1
     if input.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(f'"{name}_lastdim_kernel_impl" not implemented for \'{dispatch.type_name(input.dtype)}\'')
+        raise RuntimeError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{dispatch.type_name(input.dtype)}'")
     return input, wrap_dim(dim, input.ndim)
 
 
@@ -80,7 +81,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     """exp(x) / sum(exp(x)) along `dim`, computed with the largest element taken off."""
     x, at = _prepare("softmax", input, dim, dtype)
     if x.ndim == 0:
-        return softmax(x.reshape(1), 0).reshape(())  # type: ignore[attr-defined]
+        return softmax(x.reshape(1), 0).reshape(())
     return dispatch.call(SOFTMAX, (x,), (at,))
 
 
@@ -89,5 +90,5 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     """log(softmax(x)) along `dim`, without forming the quotient."""
     x, at = _prepare("log_softmax", input, dim, dtype)
     if x.ndim == 0:
-        return log_softmax(x.reshape(1), 0).reshape(())  # type: ignore[attr-defined]
+        return log_softmax(x.reshape(1), 0).reshape(())
     return dispatch.call(LOG_SOFTMAX, (x,), (at,))

@@ -41,7 +41,9 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
             "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
         )
     if any(s % ndarray.itemsize for s in ndarray.strides):
-        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy array to reallocate the memory.")
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy array to reallocate the memory."
+        )
     if not ndarray.flags.writeable:
         warnings.warn(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this "
@@ -54,7 +56,7 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
 
 def _to_array(data: Any, kind: Any) -> tuple[np.ndarray, Any]:
     """Nested Python data as a numpy array and its dtype; errors name the place."""
-    if isinstance(data, np.ndarray) or isinstance(data, np.generic):
+    if isinstance(data, (np.ndarray, np.generic)):
         found = dtypes.of_numpy(np.asarray(data).dtype)
         array = np.asarray(data)
         return array.astype(array.dtype.newbyteorder("=")), kind or found
@@ -129,8 +131,10 @@ def _walk(data: Any) -> tuple[tuple[int, ...], list[Any]]:
         elif isinstance(v, str):
             raise ValueError(f"too many dimensions '{type(v).__name__}'")
         else:
-            raise TypeError(f"must be real number, not {type(v).__name__}") if v is not None else RuntimeError(
-                f"Could not infer dtype of {type(v).__name__}"
+            raise (
+                TypeError(f"must be real number, not {type(v).__name__}")
+                if v is not None
+                else RuntimeError(f"Could not infer dtype of {type(v).__name__}")
             )
     return tuple(shape), leaves
 
@@ -146,11 +150,15 @@ def _nested(v: Any) -> bool:
 def _infer(leaves: list[Any]) -> Any:
     if not leaves:
         return dtypes.get_default_dtype()
-    top = max(3 if isinstance(v, complex) else 2 if isinstance(v, float) else 0 if isinstance(v, bool) else 1 for v in leaves)
+    top = max(
+        3 if isinstance(v, complex) else 2 if isinstance(v, float) else 0 if isinstance(v, bool) else 1 for v in leaves
+    )
     return (dtypes.bool_, dtypes.int64, dtypes.get_default_dtype(), dtypes.get_default_dtype().to_complex())[top]
 
 
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
     """A new tensor with a copy of Python data (numbers, nested sequences), a numpy array or a tensor.
 
     The dtype is inferred where not given. Raises ValueError for ragged data, TypeError or RuntimeError for what is no number.
@@ -161,7 +169,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
             stacklevel=2,
         )
-        out = data.detach().clone().to(device=device if device is not None else data.device, dtype=dtype or data.dtype)  # type: ignore[attr-defined]
+        out = data.detach().clone().to(device=device if device is not None else data.device, dtype=dtype or data.dtype)
         return out.requires_grad_(requires_grad)
     array, kind = _to_array(data, dtype)
     home = backend_of(resolve(device).type)
@@ -174,18 +182,24 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """Like `tensor`, but shares memory with a tensor or numpy array where no conversion is needed."""
     if isinstance(data, Tensor):
-        return data.to(device=device if device is not None else data.device, dtype=dtype or data.dtype)  # type: ignore[attr-defined]
+        return data.to(device=device if device is not None else data.device, dtype=dtype or data.dtype)
     if isinstance(data, np.ndarray) and resolve(device).type == "cpu":
         out = from_numpy(data)
-        return out if dtype is None else out.to(dtype)  # type: ignore[attr-defined]
+        return out if dtype is None else out.to(dtype)
     return tensor(data, dtype=dtype, device=device)
 
 
-def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of anything array-like; shares memory where possible unless `copy`."""
-    out = tensor(obj, dtype=dtype, device=device) if copy and not isinstance(obj, Tensor) else as_tensor(obj, dtype, device)
+    out = (
+        tensor(obj, dtype=dtype, device=device)
+        if copy and not isinstance(obj, Tensor)
+        else as_tensor(obj, dtype, device)
+    )
     if copy and isinstance(obj, Tensor):
-        out = out.clone()  # type: ignore[attr-defined]
+        out = out.clone()
     return out.requires_grad_() if requires_grad else out
 
 
@@ -267,7 +281,9 @@ empty_like, zeros_like, ones_like = _like(empty), _like(zeros), _like(ones)
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
               requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
     """`full` in the shape, dtype and device of `input`."""
-    return full(input.shape, fill_value, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
+    return full(
+        input.shape, fill_value, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad
+    )
 
 
 def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
@@ -287,7 +303,9 @@ def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    kind = dtype or (dtypes.get_default_dtype() if any(isinstance(v, float) for v in (start, end, step)) else dtypes.int64)
+    kind = dtype or (
+        dtypes.get_default_dtype() if any(isinstance(v, float) for v in (start, end, step)) else dtypes.int64
+    )
     count = math.ceil((end - start) / step)
     if kind.category == dtypes.INTEGRAL:
         values = int(start) + np.arange(count, dtype=np.int64) * int(step)
@@ -323,7 +341,9 @@ def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, lay
 
 
 def _new(name: str, make: Any) -> Any:
-    def method(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
+    def method(
+        self: Tensor, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
+    ) -> Tensor:
         return make(*args, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
     method.__name__ = name
@@ -335,7 +355,10 @@ METHODS: dict[str, Any] = {
     f"new_{f.__name__}": _new(f"new_{f.__name__}", f) for f in (empty, zeros, ones, full)
 }  # fmt: skip
 METHODS["new_tensor"] = lambda self, data, dtype=None, device=None, requires_grad=False: tensor(
-    data, dtype=dtype or (self.dtype if not isinstance(data, Tensor) else data.dtype), device=device or self.device, requires_grad=requires_grad
+    data,
+    dtype=dtype or (self.dtype if not isinstance(data, Tensor) else data.dtype),
+    device=device or self.device,
+    requires_grad=requires_grad,
 )
 METHODS["zeros_like_plain"] = lambda self: zeros(self.shape, dtype=self.dtype, device=self.device)
 CREATORS = (
@@ -344,7 +367,9 @@ CREATORS = (
 
 # -- copies and conversion ----------------------------------------------------------------------
 
-CLONE = Op("clone", "input", kind="cast", cpu=lambda x: np.array(x, order="K"), shape=lambda s: s, grads={"input": lambda g: g})
+CLONE = Op(
+    "clone", "input", kind="cast", cpu=lambda x: np.array(x, order="K"), shape=lambda s: s, grads={"input": lambda g: g}
+)
 CONTIGUOUS = Op("contiguous", "input", kind="cast", cpu=lambda x: np.array(x, order="C"), shape=lambda s: s, backward="Clone",
                 grads={"input": lambda g: g})  # fmt: skip
 
@@ -456,7 +481,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     source = to(src, device=self.device, dtype=self.dtype)
     if source.shape != self.shape:
         try:
-            source = source.expand(*self.shape)  # type: ignore[attr-defined]
+            source = source.expand(*self.shape)
         except RuntimeError:
             raise RuntimeError(
                 f"The size of tensor a ({self.shape[-1] if self.ndim else 1}) must match the size of tensor b "
@@ -470,15 +495,16 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     """Set all elements to a number or 0-d tensor."""
     if isinstance(value, Tensor):
         if value.ndim:
-            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
         return copy_(self, value)
     if isinstance(value, complex) and not self.dtype.is_complex:
         raise RuntimeError("value cannot be converted to type float without overflow")
-    return dispatch.write(self, full((), value, dtype=self.dtype, device=self.device).expand(*self.shape))  # type: ignore[attr-defined]
+    return dispatch.write(self, full((), value, dtype=self.dtype, device=self.device).expand(*self.shape))
 
 
 @operator(spaces=("method",))
 def zero_(self: Tensor) -> Tensor:
     """Set all elements to zero."""
     return fill_(self, 0)
-

@@ -80,7 +80,7 @@ def _split(self: Tensor, index: Any) -> tuple[Tensor, tuple[Any, ...] | None]:
     items = list(index) if isinstance(index, tuple) else [index]
     used = 0
     for i, item in enumerate(items):
-        if isinstance(item, (list, np.ndarray)) or isinstance(item, range):
+        if isinstance(item, (list, np.ndarray, range)):
             items[i] = item = _listed(item)
         if item is None or item is Ellipsis or isinstance(item, (bool, np.bool_)):
             continue
@@ -97,11 +97,11 @@ def _split(self: Tensor, index: Any) -> tuple[Tensor, tuple[Any, ...] | None]:
             dim += skip
             advanced += [None] * skip
         elif item is None:
-            out = out.unsqueeze(dim)  # type: ignore[attr-defined]
+            out = out.unsqueeze(dim)
             dim += 1
             advanced.append(None)
         elif isinstance(item, (bool, np.bool_)):
-            out = out.unsqueeze(dim)  # type: ignore[attr-defined]
+            out = out.unsqueeze(dim)
             advanced.append(creation.tensor([0] if item else [], dtype=dtypes.int64, device=self.device))
             dim += 1
         elif isinstance(item, slice):
@@ -113,10 +113,10 @@ def _split(self: Tensor, index: Any) -> tuple[Tensor, tuple[Any, ...] | None]:
             if item.dtype in (dtypes.bool_, dtypes.uint8):
                 _check_mask(item, out, dim)
                 if item.ndim == 0:
-                    out = out.unsqueeze(dim)  # type: ignore[attr-defined]
+                    out = out.unsqueeze(dim)
                     item = item.reshape(1)
             found = _as_index(item)
-            advanced += [f.to(self.device) for f in found]  # type: ignore[attr-defined]
+            advanced += [f.to(self.device) for f in found]
             dim += len(found)
         elif isinstance(item, Tensor) or hasattr(item, "__index__"):
             if isinstance(item, Tensor) and item.dtype.category > dtypes.INTEGRAL:
@@ -138,7 +138,7 @@ def _plain(v: Any) -> Any:
 
 def _listed(item: Any) -> Tensor:
     out = creation.tensor(list(item) if isinstance(item, range) else item)
-    return out.to(dtypes.int64) if out.numel() == 0 and out.dtype.category >= dtypes.FLOATING else out  # type: ignore[attr-defined]
+    return out.to(dtypes.int64) if out.numel() == 0 and out.dtype.category >= dtypes.FLOATING else out
 
 
 def _check_mask(mask: Tensor, t: Tensor, dim: int) -> None:
@@ -162,7 +162,9 @@ def _bounds(t: Tensor, indices: tuple[Any, ...]) -> None:
         broadcast_shapes(*[i.shape for i in indices if i is not None])
     except RuntimeError:
         shapes = ", ".join(str(list(i.shape)) for i in indices if i is not None)
-        raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}") from None
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        ) from None
 
 
 @operator(spaces=("method",), name="__getitem__")
@@ -170,7 +172,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     """The part that an index names: a view for integers, slices, None and `...`; a copy for tensors, lists and masks."""
     out, advanced = _split(self, index)
     if advanced is None:
-        return out.alias() if out is self else out  # type: ignore[attr-defined]
+        return out.alias() if out is self else out
     _bounds(out, advanced)
     return dispatch.call(INDEX, (out,), (advanced,))
 
@@ -180,24 +182,28 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     """Write a number or tensor (broadcast, converted) into the part that an index names."""
     out, advanced = _split(self, index)
     if advanced is None and out is self:
-        out = self.alias()  # type: ignore[attr-defined]
+        out = self.alias()
     if not isinstance(value, Tensor):
         value = creation.tensor(value, dtype=self.dtype, device=self.device)
     elif value.dtype is not self.dtype or value.device != self.device:
-        value = value.to(self.device, self.dtype)  # type: ignore[attr-defined]
+        value = value.to(self.device, self.dtype)
     if advanced is None:
         shape = tuple(out.shape)
         given = tuple(value.shape)
         while len(given) > len(shape) and given[0] == 1:
             given = given[1:]
         if broadcast_or_none(given, shape) != shape:
-            raise RuntimeError(f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}")
-        out.copy_(value.reshape(given).expand(*shape))  # type: ignore[attr-defined]
+            raise RuntimeError(
+                f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}"
+            )
+        out.copy_(value.reshape(given).expand(*shape))
         return
     _bounds(out, advanced)
     shape = index_shape(tuple(out.shape), tuple(None if i is None else tuple(i.shape) for i in advanced))
     if broadcast_or_none(tuple(value.shape), shape) != shape:
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}")
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}"
+        )
     index_put_(out, advanced, value)
 
 
@@ -227,7 +233,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
             f"and {dispatch.type_name(values.dtype)} for the source."
         )
     shape = index_shape(tuple(input.shape), tuple(None if i is None else tuple(i.shape) for i in places))
-    return dispatch.call(INDEX_PUT, (input, values.expand(*shape)), (places, bool(accumulate)))  # type: ignore[attr-defined]
+    return dispatch.call(INDEX_PUT, (input, values.expand(*shape)), (places, bool(accumulate)))
 
 
 def index_put_(target: Tensor, indices: tuple[Any, ...], values: Tensor) -> Tensor:
@@ -256,7 +262,9 @@ def _check_range(name: str, index: Tensor, size: int, dim: int) -> None:
         if low < 0 or high >= size:
             bad = high if high >= size else low
             raise (IndexError if name == "index_select" else RuntimeError)(
-                "index out of range in self" if name == "index_select" else f"index {bad} is out of bounds for dimension {dim} with size {size}"
+                "index out of range in self"
+                if name == "index_select"
+                else f"index {bad} is out of bounds for dimension {dim} with size {size}"
             )
 
 
@@ -276,9 +284,9 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     if index.dtype not in (dtypes.int64, dtypes.int32):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if input.ndim == 0:
-        return input.reshape(1).index_select(0, index.reshape(-1)).reshape(())  # type: ignore[attr-defined]
+        return input.reshape(1).index_select(0, index.reshape(-1)).reshape(())
     _check_range("index_select", index, input.shape[at], at)
-    return dispatch.call(INDEX_SELECT, (input, index.reshape(-1)), (at,))  # type: ignore[attr-defined]
+    return dispatch.call(INDEX_SELECT, (input, index.reshape(-1)), (at,))
 
 
 def _index_add(x: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int) -> np.ndarray:
@@ -308,8 +316,8 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     if alpha != 1:
         source = source * alpha
     if input.ndim == 0:
-        return input + source.sum()  # type: ignore[attr-defined]
-    return dispatch.call(INDEX_ADD, (input, index.reshape(-1), source), (at,))  # type: ignore[attr-defined]
+        return input + source.sum()
+    return dispatch.call(INDEX_ADD, (input, index.reshape(-1), source), (at,))
 
 
 GATHER = Op(
@@ -332,7 +340,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     if index.dtype is not dtypes.int64:
         if index.dtype is not dtypes.int32:
             raise RuntimeError("gather(): Expected dtype int32/int64 for index")
-        index = index.to(dtypes.int64)  # type: ignore[attr-defined]
+        index = index.to(dtypes.int64)
     if max(input.ndim, 1) != max(index.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     for d in range(index.ndim):
@@ -343,7 +351,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
             )
     _check_range("gather", index, input.shape[at] if input.ndim else 1, at)
     if index.ndim == 0 and input.ndim:
-        return gather(input, dim, index.reshape(1)).reshape(())  # type: ignore[attr-defined]
+        return gather(input, dim, index.reshape(1)).reshape(())
     return dispatch.call(GATHER, (input, index), (at,))
 
 
@@ -386,7 +394,7 @@ def _padded(g: Tensor, shape: tuple[int, ...]) -> Tensor:
     """A gradient of the part of `src` that was used, with zeros for the rest."""
     if tuple(g.shape) == shape:
         return g
-    return g.new_zeros(shape).as_strided_scatter(g, tuple(g.shape), g.new_zeros(shape).stride(), 0)  # type: ignore[attr-defined]
+    return g.new_zeros(shape).as_strided_scatter(g, tuple(g.shape), g.new_zeros(shape).stride(), 0)
 
 
 def _scatter_arguments(name: str, input: Tensor, dim: int, index: Tensor, src: Any) -> tuple[int, Tensor]:
@@ -394,7 +402,7 @@ def _scatter_arguments(name: str, input: Tensor, dim: int, index: Tensor, src: A
     if index.dtype is not dtypes.int64:
         raise RuntimeError(f"{name}(): Expected dtype int64 for index")
     if not isinstance(src, Tensor):
-        src = input.new_full((), src).expand(*index.shape)  # type: ignore[attr-defined]
+        src = input.new_full((), src).expand(*index.shape)
     elif src.dtype is not input.dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
     if max(index.ndim, 1) != max(input.ndim, 1) or max(src.ndim, 1) != max(input.ndim, 1):
@@ -410,13 +418,15 @@ def _scatter_arguments(name: str, input: Tensor, dim: int, index: Tensor, src: A
 
 
 @operator(inplace=True, out=True)
-def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
     """`input` with `src[i][j]` written at `[index[i][j]][j]` (for dim 0); `src` may be a number."""
     at, source = _scatter_arguments("scatter", input, dim, index, value if src is None else src)
     if reduce == "add":
         return _reshaped(SCATTER_ADD, input, index, source, at)
     if reduce == "multiply":
-        return input * scatter(input.new_ones(input.shape), dim, index, source)  # type: ignore[attr-defined]
+        return input * scatter(input.new_ones(input.shape), dim, index, source)
     if reduce is not None:
         raise RuntimeError("reduce argument must be either add or multiply.")
     return _reshaped(SCATTER, input, index, source, at)
@@ -432,7 +442,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 def _reshaped(op: Op, input: Tensor, index: Tensor, source: Tensor, dim: int) -> Tensor:
     if input.ndim and index.ndim:
         return dispatch.call(op, (input, index, source), (dim,))
-    out = dispatch.call(op, (input.reshape(-1), index.reshape(-1), source.reshape(-1)), (0,))  # type: ignore[attr-defined]
+    out = dispatch.call(op, (input.reshape(-1), index.reshape(-1), source.reshape(-1)), (0,))
     return out.reshape(input.shape)
 
 
@@ -445,9 +455,9 @@ NONZERO = Op("nonzero", "input", kind="index", cpu=lambda x: np.argwhere(x), dty
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The coordinates of the nonzero elements, one row each; as a tuple, one vector a dimension."""
     if as_tuple and input.ndim == 0:
-        return nonzero(input.reshape(1), as_tuple=True)  # type: ignore[attr-defined]
+        return nonzero(input.reshape(1), as_tuple=True)
     found = dispatch.call(NONZERO, (input,))
-    return tuple(found.unbind(1)) if as_tuple else found  # type: ignore[attr-defined]
+    return tuple(found.unbind(1)) if as_tuple else found
 
 
 @operator(out=True)
@@ -456,8 +466,8 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     if mask.dtype is not dtypes.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = broadcast_shapes(input.shape, mask.shape)
-    where = nonzero(mask.expand(*shape).reshape(-1)).reshape(-1)  # type: ignore[attr-defined]
-    return input.expand(*shape).reshape(-1).index_select(0, where)  # type: ignore[attr-defined]
+    where = nonzero(mask.expand(*shape).reshape(-1)).reshape(-1)
+    return input.expand(*shape).reshape(-1).index_select(0, where)
 
 
 # -- writing into windows -----------------------------------------------------------------------
@@ -493,7 +503,9 @@ def _window(op: Op, input: Tensor, src: Tensor, *statics: Any) -> Tensor:
     shape = tuple(input.shape)
     size, stride, offset = op.geometry(shape, contiguous_strides(shape), 0, *statics)  # type: ignore[misc]
     if tuple(src.shape) != size:
-        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(size)}")
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(size)}"
+        )
     return dispatch.call(WRITE_WINDOW, (input, src), (size, stride, offset))
 
 
@@ -501,7 +513,13 @@ def _window(op: Op, input: Tensor, src: Tensor, *statics: Any) -> Tensor:
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """`input` with `src` written at `index` of `dim`."""
     at = wrap_dim(dim, input.ndim)
-    return _window(SELECT, input, src, at, index % input.shape[at] if -input.shape[at] <= index < input.shape[at] else _off(index, input, at))
+    return _window(
+        SELECT,
+        input,
+        src,
+        at,
+        index % input.shape[at] if -input.shape[at] <= index < input.shape[at] else _off(index, input, at),
+    )
 
 
 def _off(index: int, t: Tensor, dim: int) -> int:
@@ -509,7 +527,9 @@ def _off(index: int, t: Tensor, dim: int) -> int:
 
 
 @operator()
-def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
+def slice_scatter(
+    input: Tensor, src: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> Tensor:
     """`input` with `src` written over `[start:end:step]` of `dim`."""
     at = wrap_dim(dim, input.ndim)
     first, last, _ = slice(start, end, 1).indices(input.shape[at])

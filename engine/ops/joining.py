@@ -22,7 +22,7 @@ def _shape(shapes: Sequence[tuple[int, ...]], dim: int) -> tuple[int, ...]:
 def _cat_backward(g: Tensor, tensors_shape: list[tuple[int, ...]], dim: int) -> list[Tensor]:
     out, start = [], 0
     for shape in tensors_shape:
-        out.append(g.narrow(dim, start, shape[dim]))  # type: ignore[attr-defined]
+        out.append(g.narrow(dim, start, shape[dim]))
         start += shape[dim]
     return out
 
@@ -56,7 +56,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
                     f"Sizes of tensors must match except in dimension {at}. Expected size {parts[0].shape[d]} but got size {t.shape[d]} "
                     f"for tensor number {i} in the list."
                 )
-    parts = [t if t._dtype is kind else t.to(kind) for t in parts]  # type: ignore[attr-defined]
+    parts = [t if t._dtype is kind else t.to(kind) for t in parts]
     return dispatch.call(CAT, tuple(parts), (at,))
 
 
@@ -72,7 +72,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(parts[0].shape)} at entry 0 and {list(t.shape)} at entry {i}"
             )
-    return cat([t.unsqueeze(at) for t in parts], at)  # type: ignore[attr-defined]
+    return cat([t.unsqueeze(at) for t in parts], at)
 
 
 def _many(tensors: Any) -> list[Tensor]:
@@ -86,4 +86,4 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
     parts = _many(tensors)
     shape = broadcast_shapes(*[t.shape for t in parts])
-    return tuple(t.expand(*shape) for t in parts)  # type: ignore[attr-defined]
+    return tuple(t.expand(*shape) for t in parts)

@@ -18,11 +18,11 @@ FUNCTIONAL = ("nn.functional",)
 
 
 def reduce(loss: Tensor, reduction: str) -> Tensor:
-    """"mean", "sum" or "none" of the elementwise losses. Raises ValueError for other words."""
+    """ "mean", "sum" or "none" of the elementwise losses. Raises ValueError for other words."""
     if reduction == "mean":
-        return loss.mean()  # type: ignore[attr-defined]
+        return loss.mean()
     if reduction == "sum":
-        return loss.sum()  # type: ignore[attr-defined]
+        return loss.sum()
     if reduction == "none":
         return loss
     raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -47,13 +47,15 @@ def _picked(logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ign
     return np.where(keep, got, np.zeros((), got.dtype)).astype(logs.dtype, copy=False)
 
 
-def _picked_backward(g: Tensor, target: Tensor, weight: Tensor | None, input_shape: tuple[int, ...], ignore_index: int) -> Tensor:
+def _picked_backward(
+    g: Tensor, target: Tensor, weight: Tensor | None, input_shape: tuple[int, ...], ignore_index: int
+) -> Tensor:
     keep = target != ignore_index
-    safe = target * keep.to(target.dtype)  # type: ignore[attr-defined]
-    part = -g * keep.to(g.dtype)  # type: ignore[attr-defined]
+    safe = target * keep.to(target.dtype)
+    part = -g * keep.to(g.dtype)
     if weight is not None:
-        part = part * weight.take_flat(safe)  # type: ignore[attr-defined]
-    return g.new_zeros(input_shape).scatter_add(1, safe.unsqueeze(1), part.unsqueeze(1))  # type: ignore[attr-defined]
+        part = part * weight.take_flat(safe)
+    return g.new_zeros(input_shape).scatter_add(1, safe.unsqueeze(1), part.unsqueeze(1))
 
 
 NLL_LOSS = Op(
@@ -66,7 +68,7 @@ NLL_LOSS = Op(
 @operator(spaces=("method",))
 def take_flat(self: Tensor, index: Tensor) -> Tensor:
     """The elements of a vector at integer places of any shape."""
-    return self.index_select(0, index.reshape(-1)).reshape(index.shape)  # type: ignore[attr-defined]
+    return self.index_select(0, index.reshape(-1)).reshape(index.shape)
 
 
 @operator(spaces=FUNCTIONAL, method=False)
@@ -81,21 +83,27 @@ def nll_loss(
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if input.ndim == 1:
-        out = nll_loss(input.unsqueeze(0), target.reshape(1), weight, None, ignore_index, None, reduction)  # type: ignore[attr-defined]
-        return out.reshape(()) if reduction == "none" else out  # type: ignore[attr-defined]
+        out = nll_loss(input.unsqueeze(0), target.reshape(1), weight, None, ignore_index, None, reduction)
+        return out.reshape(()) if reduction == "none" else out
     if input.ndim == 0 or target.ndim != input.ndim - 1:
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported") if input.ndim == 2 else ValueError(
-            f"Expected target of {input.ndim - 1} dimensions (got {target.ndim})"
+        raise (
+            RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+            if input.ndim == 2
+            else ValueError(f"Expected target of {input.ndim - 1} dimensions (got {target.ndim})")
         )
     if input.shape[0] != target.shape[0]:
-        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}).")
+        raise ValueError(
+            f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})."
+        )
     if tuple(target.shape[1:]) != tuple(input.shape[2:]):
         raise ValueError(f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}")
     if target.dtype not in (dtypes.int64, dtypes.uint8):
         raise RuntimeError(f"expected scalar type Long but found {dispatch.type_name(target.dtype)}")
     classes = input.shape[1]
     if weight is not None and tuple(weight.shape) != (classes,):
-        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {list(weight.shape)}")
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {list(weight.shape)}"
+        )
     if target.is_cpu and target.numel():
         data = target._data
         bad = data[(data != ignore_index) & ((data < 0) | (data >= classes))]
@@ -103,8 +111,8 @@ def nll_loss(
             raise IndexError(f"Target {int(bad.flat[0])} is out of bounds.")
     flat, where = input, target
     if input.ndim > 2:
-        flat = input.movedim(1, -1).reshape(-1, classes)  # type: ignore[attr-defined]
-        where = target.reshape(-1)  # type: ignore[attr-defined]
+        flat = input.movedim(1, -1).reshape(-1, classes)
+        where = target.reshape(-1)
     losses = dispatch.call(NLL_LOSS, (flat, where, weight), (ignore_index,))
     if reduction == "none":
         return losses.reshape(target.shape)
@@ -115,8 +123,8 @@ def nll_loss(
         raise ValueError(f"{reduction} is not a valid value for reduction")
     keep = where != ignore_index
     if weight is None:
-        return total / keep.to(total.dtype).sum()  # type: ignore[attr-defined]
-    counts = weight.take_flat(where * keep.to(where.dtype)) * keep.to(weight.dtype)  # type: ignore[attr-defined]
+        return total / keep.to(total.dtype).sum()
+    counts = weight.take_flat(where * keep.to(where.dtype)) * keep.to(weight.dtype)
     return total / counts.sum()
 
 
@@ -139,29 +147,31 @@ def cross_entropy(
     loss = nll_loss(logs, target, weight, None, ignore_index, None, reduction)
     if label_smoothing == 0.0:
         return loss
-    weighted = logs if weight is None else logs * weight.reshape(*([-1] + [1] * (input.ndim - axis - 1)))  # type: ignore[attr-defined]
-    keep = (target != ignore_index).to(logs.dtype)  # type: ignore[attr-defined]
-    smooth = -weighted.sum(axis) * keep  # type: ignore[attr-defined]
+    weighted = logs if weight is None else logs * weight.reshape(*([-1] + [1] * (input.ndim - axis - 1)))
+    keep = (target != ignore_index).to(logs.dtype)
+    smooth = -weighted.sum(axis) * keep
     if reduction == "mean":
         if weight is None:
             smooth = smooth.sum() / keep.sum()
         else:
             safe = target * keep.to(target.dtype)
-            smooth = smooth.sum() / (weight.take_flat(safe) * keep).sum()  # type: ignore[attr-defined]
+            smooth = smooth.sum() / (weight.take_flat(safe) * keep).sum()
     elif reduction == "sum":
         smooth = smooth.sum()
     share = label_smoothing / input.shape[axis]
     return loss * (1 - label_smoothing) + smooth * share
 
 
-def _soft_cross_entropy(logs: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: float, axis: int) -> Tensor:
+def _soft_cross_entropy(
+    logs: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: float, axis: int
+) -> Tensor:
     classes = logs.shape[axis]
     if smoothing > 0:
         target = target * (1 - smoothing) + smoothing / classes
     parts = logs * target
     if weight is not None:
         parts = parts * weight.reshape(*([-1] + [1] * (logs.ndim - axis - 1)))
-    losses = -parts.sum(axis)  # type: ignore[attr-defined]
+    losses = -parts.sum(axis)
     if reduction == "mean":
         return losses.sum() / max(losses.numel(), 1)
     return reduce(losses, reduction)
@@ -175,12 +185,17 @@ def _pair(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
             stacklevel=3,
         )
     shape = broadcast_shapes(input.shape, target.shape)
-    return input.expand(*shape), target.expand(*shape)  # type: ignore[attr-defined]
+    return input.expand(*shape), target.expand(*shape)
 
 
 @operator(spaces=FUNCTIONAL, method=False)
 def mse_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Tensor | None = None
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
 ) -> Tensor:
     """The squared differences, reduced."""
     a, b = _pair("mse_loss", input, target)
@@ -191,7 +206,12 @@ def mse_loss(
 
 @operator(spaces=FUNCTIONAL, method=False)
 def l1_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Tensor | None = None
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
 ) -> Tensor:
     """The absolute differences, reduced."""
     a, b = _pair("l1_loss", input, target)

@@ -28,7 +28,7 @@ def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _adjoint(t: Tensor) -> Tensor:
-    out = t.transpose(-2, -1)  # type: ignore[attr-defined]
+    out = t.transpose(-2, -1)
     return out.conj() if t.dtype.is_complex else out
 
 
@@ -83,7 +83,7 @@ def _scaled(t: Tensor, factor: Any) -> Tensor:
 
 
 def _conj(t: Tensor) -> Tensor:
-    return t.conj() if t.dtype.is_complex else t  # type: ignore[attr-defined]
+    return t.conj() if t.dtype.is_complex else t
 
 
 def _same_type(name: str, a: Tensor, b: Tensor) -> None:
@@ -149,7 +149,9 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {1}, {input.ndim}, {vec.ndim}")
     if input.shape[1] != vec.shape[0]:
-        raise RuntimeError(f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec ({vec.shape[0]})")
+        raise RuntimeError(
+            f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec ({vec.shape[0]})"
+        )
     _same_type("mv", input, vec)
     return dispatch.call(MV, (input, vec))
 
@@ -167,15 +169,15 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         _fit(input, other)
         return dispatch.call(MM, (input, other))
     if n == 0 or m == 0:
-        raise RuntimeError("both arguments to matmul need to be at least 1D, but they are " f"{n}D and {m}D")
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
     if n == 1 and m == 1:
         return dot(input, other)
     if n == 2 and m == 1:
         return mv(input, other)
     if n == 1:
-        return matmul(input.unsqueeze(0), other).squeeze(-2)  # type: ignore[attr-defined]
+        return matmul(input.unsqueeze(0), other).squeeze(-2)
     if m == 1:
-        return matmul(input, other.unsqueeze(1)).squeeze(-1)  # type: ignore[attr-defined]
+        return matmul(input, other.unsqueeze(1)).squeeze(-1)
     _same_type("matmul", input, other)
     if a[-1] != b[-2]:
         if m == 2:
@@ -185,13 +187,13 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
             f"Expected size for first two dimensions of batch2 tensor to be: [{b[0]}, {a[-1]}] but got: [{b[0]}, {b[-2]}]."
         )
     if m == 2:
-        flat = dispatch.call(MM, (input.reshape(-1, a[-1]) if a[-1] else input.reshape(int(np.prod(a[:-1])), 0), other))  # type: ignore[attr-defined]
+        flat = dispatch.call(MM, (input.reshape(-1, a[-1]) if a[-1] else input.reshape(int(np.prod(a[:-1])), 0), other))
         return flat.reshape(*a[:-1], b[1])
     if a[:-2] == b[:-2]:
         return dispatch.call(BMM, (input, other))
     lead = broadcast_shapes(a[:-2], b[:-2])
-    left = input.expand(*lead, *a[-2:])  # type: ignore[attr-defined]
-    right = other.expand(*lead, *b[-2:])  # type: ignore[attr-defined]
+    left = input.expand(*lead, *a[-2:])
+    right = other.expand(*lead, *b[-2:])
     return dispatch.call(BMM, (left, right))
 
 
@@ -199,11 +201,17 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * (mat1 @ mat2)` of matrices. Raises RuntimeError where the shapes do not fit."""
     if mat1.ndim != 2 or mat2.ndim != 2:
-        raise RuntimeError(f"mat1 must be a matrix, got {mat1.ndim}-D tensor" if mat1.ndim != 2 else f"mat2 must be a matrix, got {mat2.ndim}-D tensor")
+        raise RuntimeError(
+            f"mat1 must be a matrix, got {mat1.ndim}-D tensor"
+            if mat1.ndim != 2
+            else f"mat2 must be a matrix, got {mat2.ndim}-D tensor"
+        )
     _fit(mat1, mat2)
     shape = (mat1.shape[0], mat2.shape[1])
     if broadcast_shapes(input.shape, shape) != shape:
-        raise RuntimeError(f"The expanded size of the tensor ({shape}) must match the existing size {tuple(input.shape)}")
+        raise RuntimeError(
+            f"The expanded size of the tensor ({shape}) must match the existing size {tuple(input.shape)}"
+        )
     return dispatch.call(ADDMM, (input, mat1, mat2), (beta, alpha))
 
 
@@ -215,11 +223,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     if bias is not None and input.ndim == 2 and weight.ndim == 2:
         _fit_linear(input, weight)
-        return dispatch.call(ADDMM, (bias, input, weight.t()), (1, 1))  # type: ignore[attr-defined]
+        return dispatch.call(ADDMM, (bias, input, weight.t()), (1, 1))
     if weight.ndim == 1:
         out = matmul(input, weight)
     else:
-        out = matmul(input, weight.t())  # type: ignore[attr-defined]
+        out = matmul(input, weight.t())
     return out if bias is None else out + bias
 
 
@@ -230,4 +238,6 @@ def _fit_linear(input: Tensor, weight: Tensor) -> None:
         )
     if input._dtype is not weight._dtype:
         names = dispatch.type_name(input._dtype).lower(), dispatch.type_name(weight._dtype).lower()
-        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {names[0].capitalize()} and {names[1].capitalize()}")
+        raise RuntimeError(
+            f"mat1 and mat2 must have the same dtype, but got {names[0].capitalize()} and {names[1].capitalize()}"
+        )

@@ -18,7 +18,9 @@ from .creation import METHODS, _sizes
 from .declare import into, operator
 
 
-def _drawn(shape: tuple[int, ...], kind: Any, device: Any, requires_grad: bool, fill: Callable[[np.ndarray], None]) -> Tensor:
+def _drawn(
+    shape: tuple[int, ...], kind: Any, device: Any, requires_grad: bool, fill: Callable[[np.ndarray], None]
+) -> Tensor:
     values = np.empty(shape, kind.numpy)
     fill(values)
     home = backend_of(resolve(device).type)
@@ -29,7 +31,7 @@ def _drawn(shape: tuple[int, ...], kind: Any, device: Any, requires_grad: bool, 
 def _float_type(dtype: Any, name: str) -> Any:
     kind = dtype or dtypes.get_default_dtype()
     if kind.category < dtypes.FLOATING:
-        raise RuntimeError(f'"{name}" not implemented for \'{dispatch.type_name(kind)}\'')
+        raise RuntimeError(f"\"{name}\" not implemented for '{dispatch.type_name(kind)}'")
     return kind
 
 
@@ -55,13 +57,10 @@ def randint(*args: Any, low: int | None = None, high: int | None = None, size: A
     given = list(args)
     if size is None:
         size = given.pop()
-    if high is None:
-        high = given.pop()
-    if low is None:
-        low = given.pop() if given else 0
-    if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    first, last = int(low), int(high)
+    last = int(given.pop() if high is None else high)
+    first = int(low if low is not None else given.pop() if given else 0)
+    if first >= last:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={last}")
     kind = dtype or dtypes.int64
     made = _drawn(_sizes((size,)), kind, device, requires_grad, lambda a: source.randint(a, first, last, generator))
     return made if out is None else into(out, made, "randint")
@@ -103,7 +102,9 @@ def _fill(self: Tensor, fill: Callable[[np.ndarray], None]) -> Tensor:
         values = np.empty_like(self._data)
     fill(values)
     home = self._storage.backend
-    return dispatch.write(self, wrap(values if home.name == "cpu" else home.upload(values, self.dtype), self.dtype, home))
+    return dispatch.write(
+        self, wrap(values if home.name == "cpu" else home.upload(values, self.dtype), self.dtype, home)
+    )
 
 
 def _filler(name: str, draw: Callable[..., None], doc: str) -> None:
@@ -161,7 +162,9 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
     chance = input.detach()._host() if p is None else p
     if p is None and chance.size and not ((chance >= 0) & (chance <= 1)).all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    return _drawn(tuple(input.shape), input.dtype, input.device, False, lambda a: source.bernoulli(a, chance, generator))
+    return _drawn(
+        tuple(input.shape), input.dtype, input.device, False, lambda a: source.bernoulli(a, chance, generator)
+    )
 
 
 @operator()
@@ -181,7 +184,9 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     """Normal numbers with means and standard deviations given as numbers or tensors."""
     if size is not None:
         kind = _float_type(dtype, "normal_kernel_cpu")
-        return _drawn(_sizes((size,)), kind, device, requires_grad, lambda a: _normal(a, mean, std, generator=generator))
+        return _drawn(
+            _sizes((size,)), kind, device, requires_grad, lambda a: _normal(a, mean, std, generator=generator)
+        )
     like = mean if isinstance(mean, Tensor) else std
     shape = dispatch.broadcast_shapes(*[t.shape for t in (mean, std) if isinstance(t, Tensor)])
     drawn = _drawn(shape, like.dtype, like.device, False, lambda a: source.normal(a, 0.0, 1.0, generator))
@@ -196,4 +201,4 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     if not training or p == 0.0:
         return input
     mask = _drawn(tuple(input.shape), input.dtype, input.device, False, lambda a: source.dropout_mask(a, p))
-    return input.mul_(mask) if inplace else input * mask  # type: ignore[attr-defined]
+    return input.mul_(mask) if inplace else input * mask

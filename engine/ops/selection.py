@@ -37,11 +37,13 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     Raises RuntimeError for a condition that is not boolean (or uint8).
     """
     if input is None and other is None:
-        return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
+        return condition.nonzero(as_tuple=True)
     if not isinstance(condition, Tensor):
         raise TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
     if condition.dtype.name not in ("bool", "uint8"):
-        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {dispatch.type_name(condition.dtype)}")
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {dispatch.type_name(condition.dtype)}"
+        )
     kind = dispatch.result_type(input, other)
     parts = [_operand(condition, v, kind) for v in (input, other)]
     broadcast_shapes(condition.shape, parts[0].shape, parts[1].shape)
@@ -68,7 +70,9 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
     if mask.dtype.name != "bool":
-        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype " + dispatch.type_name(mask.dtype))
+        raise RuntimeError(
+            "masked_fill_ only supports boolean masks, but got mask with dtype " + dispatch.type_name(mask.dtype)
+        )
     if not isinstance(value, Tensor):
         kind = dispatch.dtypes.of_scalar(value)
         if kind.category > input.dtype.category:

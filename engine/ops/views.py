@@ -70,7 +70,7 @@ def view_dtype(t: Tensor, kind: Any) -> Tensor:
     if old != new and (t.ndim == 0 or t.stride(-1) != 1):
         raise RuntimeError("self.stride(-1) must be 1 to view a dtype as one of a different element size")
     if not t.is_cpu:
-        return view_dtype(t.cpu(), kind).to(t.device)  # type: ignore[attr-defined]
+        return view_dtype(t.cpu(), kind).to(t.device)
     if new > old and t.shape[-1] * old % new:
         raise RuntimeError(f"self.size(-1) must be divisible by {new // old} to view {t.dtype} as {kind}")
     return dispatch.wrap(t.detach_shallow()._data.view(kind.numpy), kind, t._storage.backend)
@@ -82,7 +82,7 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     new = infer_size(sizes(shape), input.numel())
     if view_strides(tuple(input._data.shape), input.stride(), new) is not None:
         return dispatch.call(VIEW, (input,), (new,))
-    return dispatch.call(VIEW, (input.contiguous(),), (new,))  # type: ignore[attr-defined]
+    return dispatch.call(VIEW, (input.contiguous(),), (new,))
 
 
 @operator(spaces=("method",))
@@ -139,7 +139,7 @@ def _unpermute(g: Tensor, dims: tuple[int, ...]) -> Tensor:
     back = [0] * len(dims)
     for i, d in enumerate(dims):
         back[d] = i
-    return g.permute(*back)  # type: ignore[attr-defined]
+    return g.permute(*back)
 
 
 PERMUTE = Op("permute", "input", "dims", kind="view", geometry=_permute, grads={"input": _unpermute})
@@ -281,7 +281,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     if extra < 0 or any(n not in (1, s) for n, s in zip(new, shape[extra:], strict=True)):
         raise RuntimeError(f"size {{{list(new)}}} is not expandable to size {{{list(shape)}}}.")
     dims = [*range(extra), *[i + extra for i, n in enumerate(new) if n == 1 and shape[i + extra] != 1]]
-    out = self.sum(dim=dims, keepdim=True) if dims else self  # type: ignore[attr-defined]
+    out = self.sum(dim=dims, keepdim=True) if dims else self
     return out.reshape(new) if extra else out
 
 
@@ -292,10 +292,16 @@ def _select(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dim: 
     return shape[:dim] + shape[dim + 1 :], strides[:dim] + strides[dim + 1 :], offset + index * strides[dim]
 
 
-def _slice(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dim: int, start: int, end: int, step: int) -> Geometry:
+def _slice(
+    shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dim: int, start: int, end: int, step: int
+) -> Geometry:
     count = max(0, -(-(end - start) // step))
     new = (*shape[:dim], count, *shape[dim + 1 :])
-    return new, (*strides[:dim], strides[dim] * step, *strides[dim + 1 :]), offset + (start * strides[dim] if count else 0)
+    return (
+        new,
+        (*strides[:dim], strides[dim] * step, *strides[dim + 1 :]),
+        offset + (start * strides[dim] if count else 0),
+    )
 
 
 SELECT = Op(
@@ -318,7 +324,9 @@ def select(input: Tensor, dim: int, index: Any) -> Tensor:
     at, place = wrap_dim(dim, input.ndim), index.__index__()
     size = input._data.shape[at]
     if not -size <= place < size:
-        raise IndexError(f"select(): index {place} out of range for tensor of size {list(input.shape)} at dimension {at}")
+        raise IndexError(
+            f"select(): index {place} out of range for tensor of size {list(input.shape)} at dimension {at}"
+        )
     return dispatch.call(SELECT, (input,), (at, place % size))
 
 
@@ -375,7 +383,11 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 def _unfold(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dim: int, size: int, step: int) -> Geometry:
     count = (shape[dim] - size) // step + 1
-    return (*shape[:dim], count, *shape[dim + 1 :], size), (*strides[:dim], strides[dim] * step, *strides[dim + 1 :], strides[dim]), offset
+    return (
+        (*shape[:dim], count, *shape[dim + 1 :], size),
+        (*strides[:dim], strides[dim] * step, *strides[dim + 1 :], strides[dim]),
+        offset,
+    )
 
 
 AS_STRIDED = Op(
@@ -413,7 +425,7 @@ def _places(size: Sequence[int], stride: Sequence[int], offset: int, like: Tenso
     flat = np.full((), offset, np.int64)
     for n, st in zip(size, stride, strict=True):
         flat = flat[..., None] + np.arange(n) * st
-    return from_numpy(flat.reshape(-1)).to(like.device)  # type: ignore[attr-defined]
+    return from_numpy(flat.reshape(-1)).to(like.device)
 
 
 @operator()
@@ -427,7 +439,11 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(steps)}")
     if start < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {start}")
-    need = (start + sum((n - 1) * s for n, s in zip(new, steps, strict=True)) + 1) * input.dtype.itemsize if numel(new) else 0
+    need = (
+        (start + sum((n - 1) * s for n, s in zip(new, steps, strict=True)) + 1) * input.dtype.itemsize
+        if numel(new)
+        else 0
+    )
     have = input._storage.nbytes()
     if need > have:
         raise RuntimeError(
@@ -503,7 +519,11 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     at = wrap_dim(dim, input.ndim)
     size = input.shape[at]
-    return split(input, -(-size // chunks) if size else 0, at) if size else _multi((narrow(input, at, 0, 0) for _ in range(chunks)), "Split")
+    return (
+        split(input, -(-size // chunks) if size else 0, at)
+        if size
+        else _multi((narrow(input, at, 0, 0) for _ in range(chunks)), "Split")
+    )
 
 
 def _multi(views: Any, maker: str) -> tuple[Tensor, ...]:

@@ -63,5 +63,8 @@ SAMPLES = {
     "cat": lambda t: (call("cat", 1), [t(2, 3), t(2, 1, seed=1)]),
     "softmax": lambda t: (call("softmax", 1), [t(2, 3)]),
     "log_softmax": lambda t: (call("log_softmax", 0), [t(2, 3)]),
-    "nll_loss": lambda t: (lambda x: call("nll_loss", 1)(x, torch.tensor([0, 1, 2]), torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)), [t(3, 3)]),
+    "nll_loss": lambda t: (
+        lambda x: call("nll_loss", 1)(x, torch.tensor([0, 1, 2]), torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)),
+        [t(3, 3)],
+    ),
 }

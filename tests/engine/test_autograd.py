@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import warnings
 import weakref
+from pathlib import Path
 
 import pytest
+
 from tapescope import engine as torch
 
 
@@ -161,7 +163,10 @@ def test_a_changed_saved_value_is_noticed():
     x = leaf(1.0, 2.0)
     y = x.exp()
     y += 1
-    with pytest.raises(RuntimeError, match=r"\[torch.FloatTensor \[2\]\], which is output 0 of Exp, is at version 1; expected version 0"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"\[torch.FloatTensor \[2\]\], which is output 0 of Exp, is at version 1; expected version 0",
+    ):
         y.sum().backward()
 
 
@@ -258,7 +263,9 @@ def test_custom_function():
     assert type(y.grad_fn).__name__ == "SquareBackward"
     y.backward()
     assert x.grad.item() == 12
-    assert torch.autograd.gradgradcheck(lambda t: Square.apply(t, 2), torch.rand(3, dtype=torch.float64, requires_grad=True))
+    assert torch.autograd.gradgradcheck(
+        lambda t: Square.apply(t, 2), torch.rand(3, dtype=torch.float64, requires_grad=True)
+    )
 
 
 def test_custom_function_with_a_wrong_number_of_gradients():
@@ -282,7 +289,7 @@ def test_nodes_know_their_source():
     x = leaf(1.0, 2.0)
     y = (x * 2).sum()  # this line
     source = y.grad_fn.source
-    text = open(__file__).read().splitlines()[source.line - 1]
+    text = Path(__file__).read_text().splitlines()[source.line - 1]
     assert "# this line" in text and text[source.column : source.end_column] == "(x * 2).sum()"
     inner = y.grad_fn.next_functions[0][0].source
     assert text[inner.column : inner.end_column] == "x * 2"
@@ -306,7 +313,7 @@ def test_snapshot_is_plain_data():
 
 
 def test_snapshot_keeps_the_newest():
-    x = y = leaf(1.0)
+    y = leaf(1.0)
     for _ in range(50):
         y = y * 1.5
     tape = torch.autograd.snapshot(y, limit=10)

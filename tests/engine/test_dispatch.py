@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
+
 from tapescope import engine as torch
 from tapescope.engine.backends.base import Backend, register_backend
 from tapescope.engine.observe import OpRecorded, bus
@@ -18,7 +20,11 @@ class Toy(Backend):
     name = "toy"
 
     def generate(self, op: Op):
-        return (lambda *args: op.cpu(*[np.asarray(a) if isinstance(a, np.ndarray) else a for a in args])) if op.cpu else None
+        return (
+            (lambda *args: op.cpu(*[np.asarray(a) if isinstance(a, np.ndarray) else a for a in args]))
+            if op.cpu
+            else None
+        )
 
     def own(self, array):
         return np.asarray(array)
@@ -88,7 +94,7 @@ def test_records_of_a_run():
     assert kinds.count("backward") == 1 and kinds.count("node") == 2
     mul = next(r for r in seen if isinstance(r, OpRecorded) and r.op == "mul")
     assert mul.inputs[0].shape == (2, 3) and mul.outputs[0].dtype == "float32" and mul.node is not None
-    assert mul.source.file == __file__ and "# watched" in open(__file__).read().splitlines()[mul.source.line - 1]
+    assert mul.source.file == __file__ and "# watched" in Path(__file__).read_text().splitlines()[mul.source.line - 1]
     assert all(json.loads(json.dumps(r.to_json()))["kind"] == r.kind for r in seen)
     assert not bus.op and "exp" not in [getattr(r, "op", "") for r in seen]
 

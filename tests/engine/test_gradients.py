@@ -7,6 +7,7 @@ a rule and no sample fails the test, so that a new entry cannot go unchecked.
 from __future__ import annotations
 
 import pytest
+
 from tapescope import engine as torch
 from tapescope.engine import dispatch
 from tapescope.engine.ops.table import OPS

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+
 from tapescope import engine as torch
 
 
@@ -21,7 +22,15 @@ def test_facts():
 
 @pytest.mark.parametrize(
     ("data", "dtype"),
-    [(1, "int64"), (1.5, "float32"), (True, "bool"), (1j, "complex64"), ([1, 2.0], "float32"), ([], "float32"), ([[True]], "bool")],
+    [
+        (1, "int64"),
+        (1.5, "float32"),
+        (True, "bool"),
+        (1j, "complex64"),
+        ([1, 2.0], "float32"),
+        ([], "float32"),
+        ([[True]], "bool"),
+    ],
 )
 def test_inferred_dtype(data, dtype):
     assert torch.tensor(data).dtype.name == dtype
@@ -114,7 +123,10 @@ def test_numpy_refuses_a_tensor_on_the_tape():
 
 
 def test_errors_name_shapes():
-    with pytest.raises(RuntimeError, match=r"The size of tensor a \(2\) must match the size of tensor b \(3\) at non-singleton dimension 0"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"The size of tensor a \(2\) must match the size of tensor b \(3\) at non-singleton dimension 0",
+    ):
         torch.ones(2) + torch.ones(3)
     with pytest.raises(RuntimeError, match=r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 2x3\)"):
         torch.ones(2, 3) @ torch.ones(2, 3)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tapescope import engine as torch
 
 SHAPES = st.lists(st.integers(0, 4), min_size=0, max_size=4).map(tuple)
@@ -53,7 +54,9 @@ def given_to_engine(index):
 def test_getitem_is_numpys(case):
     shape, index = case
     if any(isinstance(p, (list, np.ndarray)) for p in index) and any(isinstance(p, int) for p in index):
-        index = tuple(slice(p, p + 1 or None) if isinstance(p, int) else p for p in index)  # numpy mixes them differently
+        index = tuple(
+            slice(p, p + 1 or None) if isinstance(p, int) else p for p in index
+        )  # numpy mixes them differently
     a, t = filled(shape)
     want = a[index]
     got = t[given_to_engine(index)]
