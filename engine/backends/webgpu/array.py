@@ -28,7 +28,9 @@ class GpuArray:
 
     __slots__ = ("block", "contiguous", "dtype", "offset", "shape", "strides")
 
-    def __init__(self, block: Block, dtype: DType, shape: Shape, strides: Shape, offset: int = 0, contiguous: bool = True):
+    def __init__(
+        self, block: Block, dtype: DType, shape: Shape, strides: Shape, offset: int = 0, contiguous: bool = True
+    ):
         self.block = block
         self.dtype = dtype
         self.shape = shape

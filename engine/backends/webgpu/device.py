@@ -67,7 +67,9 @@ class Device:
         """How many pipelines have been compiled."""
         return len(self._pipelines)
 
-    def launch(self, pipeline: int, grid: Sequence[int], buffers: Sequence[int], words: Sequence[int], work: int = 0) -> None:
+    def launch(
+        self, pipeline: int, grid: Sequence[int], buffers: Sequence[int], words: Sequence[int], work: int = 0
+    ) -> None:
         """Record one dispatch. `work` estimates what it costs, for launches that are long by themselves."""
         commands = self.commands
         commands.extend((DISPATCH, pipeline, *grid, len(buffers), *buffers, len(words), *words))

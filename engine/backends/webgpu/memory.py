@@ -51,7 +51,7 @@ class Block:
         self.size = size
         self.nbytes = nbytes
         self.generation = generation
-        self.windows: dict[tuple[int, int], int] | None = {} if large else None
+        self.windows: dict[tuple[int, int], Window] | None = {} if large else None
         if not large:
             self.handle = buffer
 
@@ -66,23 +66,25 @@ class Block:
                 )
             raise StaleBuffer(
                 f"This tensor's memory (generation {self.generation} of its buffer) is no longer its own: "
-                + (f"the WebGPU device was lost ({self.pool.lost})." if self.pool.lost else "it was given back to the pool.")
+                + (
+                    f"the WebGPU device was lost ({self.pool.lost})."
+                    if self.pool.lost
+                    else "it was given back to the pool."
+                )
                 + " Make the tensor again."
             )
         raise AttributeError(name)
 
-    def window(self, start: int, nbytes: int) -> tuple[int, int]:
-        """A handle for the bytes from `start` on, and how many bytes of it lie before `start`."""
+    def window(self, start: int, nbytes: int) -> tuple[Window, int]:
+        """The part of a large block that holds these bytes, and how many bytes of it lie before `start`."""
+        if not self.buffer or self.windows is None:
+            raise StaleBuffer("This tensor's memory is no longer its own. Make the tensor again.")
         first = start - start % WINDOW_ALIGNMENT
-        if self.windows is None:
-            return self.handle, start
-        if not self.buffer:
-            return self.handle, start  # raises
         end = min(self.size, -(-(start + nbytes) // WINDOW_ALIGNMENT) * WINDOW_ALIGNMENT)
         made = self.windows.get((first, end))
         if made is None:
-            made = self.windows[first, end] = next(handles)
-            self.pool.gpu.create_window(made, self.buffer, first, end - first)
+            made = self.windows[first, end] = Window(self, next(handles))
+            self.pool.gpu.create_window(made.handle, self.buffer, first, end - first)
         return made, start - first
 
     def release(self) -> None:
@@ -100,6 +102,17 @@ class Block:
                 self.pool.put_back(self, self.buffer)
         except AttributeError:
             pass  # the interpreter is shutting down, or the block was never finished
+
+
+class Window:
+    """A part of a large block, with a handle of its own; stands where kernels expect a block."""
+
+    __slots__ = ("handle", "owner", "windows")
+
+    def __init__(self, owner: Block, handle: int):
+        self.owner = owner
+        self.handle = handle
+        self.windows = None
 
 
 class Pool:
@@ -186,7 +199,7 @@ class Pool:
         size = block.size
         self.in_use -= size
         if block.windows:
-            self._doomed.extend(block.windows.values())  # unsubmitted commands may name them
+            self._doomed.extend([w.handle for w in block.windows.values()])  # unsubmitted commands may name them
         if self.lost is None:
             self._freed_in[buffer] = self.epoch
             free = self._free.get(size)

@@ -52,7 +52,9 @@ def _library() -> Calls:
         import wgpu  # noqa: F401
         from wgpu.backends.wgpu_native import extras, ffi, lib
     except (ImportError, OSError, RuntimeError) as error:
-        raise NoAdapter(f"WebGPU needs the package wgpu, which does not load here ({error}): pip install wgpu") from None
+        raise NoAdapter(
+            f"WebGPU needs the package wgpu, which does not load here ({error}): pip install wgpu"
+        ) from None
     _answer_plain_type_names(ffi)
     if "XDG_RUNTIME_DIR" not in os.environ:
         os.environ.setdefault("NODEVICE_SELECT", "1")  # else a layer of Mesa's complains of it on every opening
@@ -134,7 +136,11 @@ def choose(name: str | None = None) -> tuple[AdapterInfo, Any]:
     found = _found()
     wanted = name or os.environ.get("TAPESCOPE_ADAPTER")
     if not found:
-        advice = _INSTALL if sys.platform.startswith("linux") else "A graphics driver with Vulkan, Metal or Direct3D 12 is needed."
+        advice = (
+            _INSTALL
+            if sys.platform.startswith("linux")
+            else "A graphics driver with Vulkan, Metal or Direct3D 12 is needed."
+        )
         raise NoAdapter(f"No WebGPU adapter was found on this machine. {advice} Until then use device='cpu'.")
     if not wanted:
         return found[0]
@@ -163,7 +169,11 @@ class NativeGpu(Gpu):
         self.limits = BROWSER_LIMITS
         try:
             self._device, self._queue, self._keep = calls.open_device(
-                chosen._internal, _named(self.limits), [FEATURES[f] for f in sorted(self.features)], self._on_lost, self._on_error
+                chosen._internal,
+                _named(self.limits),
+                [FEATURES[f] for f in sorted(self.features)],
+                self._on_lost,
+                self._on_error,
             )
         except RuntimeError as error:
             raise DeviceError(f"The adapter {self.info} could not be opened: {error}") from None
@@ -216,7 +226,9 @@ class NativeGpu(Gpu):
             self._errors.clear()
             if "device is lost" in message.lower():
                 # The callback with the cause is only made when a command encoder is asked for.
-                self._lib.wgpuCommandEncoderRelease(self._lib.wgpuDeviceCreateCommandEncoder(self._device, self._calls.null))
+                self._lib.wgpuCommandEncoderRelease(
+                    self._lib.wgpuDeviceCreateCommandEncoder(self._device, self._calls.null)
+                )
                 self._on_lost("the driver took it away")
                 self._check(doing)
             if kind == "out-of-memory" or "out of memory" in message.lower():
@@ -349,7 +361,12 @@ class NativeGpu(Gpu):
                 if code == COPY:
                     source, target = self._buffer(commands[i + 1]), self._buffer(commands[i + 3])
                     lib.wgpuCommandEncoderCopyBufferToBuffer(
-                        encoder, source[0], source[1] + commands[i + 2], target[0], target[1] + commands[i + 4], commands[i + 5]
+                        encoder,
+                        source[0],
+                        source[1] + commands[i + 2],
+                        target[0],
+                        target[1] + commands[i + 4],
+                        commands[i + 5],
                     )
                     i += 6
                 elif code == CLEAR:

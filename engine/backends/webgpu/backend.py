@@ -1,0 +1,305 @@
+"""The device `webgpu`: arrays in device memory, and the kernels that work on them.
+
+Pointwise kernels are generated from the operators' expressions; the other families register theirs from the files beside
+this one.  An operator with neither runs on the CPU with a warning.  The device is opened when first needed, and again
+after it was lost.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ....webgpu_kernels.wgsl import TYPES
+from ... import dtypes
+from ...dtypes import dtype as DType
+from ...observe import FellBack, bus
+from ...ops.table import Op
+from ..base import Backend, Kernel
+from ..base import backend as backend_of
+from .array import CODES, GpuArray, dense_order, is_row_major, numel, row_major, span
+from .device import Device
+from .gpu import Gpu
+from .pointwise import Pointwise, part, slices
+
+_STORED = {"f32": np.float32, "f16": np.float16, "f16w": np.float32, "i32": np.int32, "u32": np.uint32}
+_COPY_BYTES = 1 << 14  # contiguous copies from this size on are left to the copy engine
+
+
+class WebGPUBackend(Backend):
+    """Arrays are `GpuArray`s. `open_gpu` makes the `Gpu` to work on; `debug` surfaces errors at once, and slowly."""
+
+    name: ClassVar[str] = "webgpu"
+    shares_out: ClassVar[bool] = True
+    dtypes = dtypes
+
+    def __init__(self, open_gpu: Callable[[], Gpu] | None = None, *, debug: bool = False):
+        super().__init__()
+        self._open_gpu = open_gpu or _native
+        self._debug = debug
+        self._device: Device | None = None
+        self._caches: list[dict[Any, Any]] = []
+        self._codes: dict[DType, str] = {}
+        self._casts: dict[DType, Pointwise] = {}
+        self._warned: set[str] = set()
+        self._move = Pointwise(self, "copy", "x", ("x",), "same")
+        self._fill = Pointwise(self, "fill", "value", ("value",), "same")
+        from . import families
+
+        families.register(self)
+        self.device  # noqa: B018  (a missing adapter is told here)
+
+    # -- the device ---------------------------------------------------------------------------------------------
+
+    @property
+    def device(self) -> Device:
+        """The open device; opens one where there is none, or where it was lost. Raises NoAdapter, DeviceError."""
+        device = self._device
+        if device is None or device.pool.lost is not None:
+            return self._open()
+        return device
+
+    def _open(self) -> Device:
+        for cache in self._caches:
+            cache.clear()
+        self._codes = {d: CODES[n] for n, d in dtypes.DTYPES.items() if n in CODES}
+        gpu = self._open_gpu()
+        self._codes[dtypes.float16] = "f16" if "shader-f16" in gpu.features else "f16w"
+        self._device = Device(gpu, debug=self._debug)
+        return self._device
+
+    def cache(self) -> dict[Any, Any]:
+        """A dictionary that is emptied when another device is opened, since what is in it names the old one's pipelines."""
+        made: dict[Any, Any] = {}
+        self._caches.append(made)
+        return made
+
+    def code(self, dtype: DType) -> str:
+        """The kernels' code of a dtype. Raises TypeError for one that the device cannot hold."""
+        found = self._codes.get(dtype)
+        if found is None:
+            raise TypeError(
+                f"device 'webgpu' has no {dtype.name}: WGSL computes in 32 bits"
+                + (
+                    " (convert to float32, with .float(), or keep the tensor on device='cpu')"
+                    if not dtype.is_complex
+                    else "; keep the tensor on device='cpu'"
+                )
+            )
+        return found
+
+    # -- kernels ------------------------------------------------------------------------------------------------
+
+    def generate(self, op: Op) -> Kernel | None:
+        if op.kind != "pointwise" or op.expr is None:
+            return None
+        kernel = Pointwise(self, op.name, op.expr, (*op.tensors, *op.statics), op.result)
+        check = _CHECKS.get(op.name)
+        if check is None:
+            return kernel
+
+        def checked(*args: Any, out: GpuArray | None = None) -> GpuArray:
+            check(*args)
+            return kernel(*args, out=out)
+
+        return checked
+
+    def fall_back(self, op: Op) -> Kernel:
+        if op.cpu is None:
+            return super().fall_back(op)
+        cpu = backend_of("cpu")
+
+        def kernel(*args: Any, out: GpuArray | None = None) -> Any:
+            self._tell_fall_back(op)
+            host = [_host(self, a) for a in args]
+            made = cpu.kernel(op)(*host)
+            if isinstance(made, (tuple, list)):
+                return type(made)(self._from_host(m) for m in made)
+            made = self._from_host(made)
+            if out is not None:
+                self.copy(out, made if made.dtype is out.dtype else self.cast(made, out.dtype))
+                return out
+            return made
+
+        return kernel
+
+    def _tell_fall_back(self, op: Op) -> None:
+        reason = "it has no WebGPU kernel"
+        if bus.fallback:
+            bus.publish(FellBack(op.name, self.name, reason))
+        if op.name not in self._warned:
+            self._warned.add(op.name)
+            warnings.warn(
+                f"{op.name} runs on the CPU because {reason}: its inputs are copied there and the result back, each time.",
+                RuntimeWarning,
+                stacklevel=5,
+            )
+
+    def _from_host(self, value: Any) -> GpuArray:
+        array = np.asarray(value)
+        return self.upload(array, dtypes.of_numpy(array.dtype))
+
+    # -- memory -------------------------------------------------------------------------------------------------
+
+    def empty(self, shape: Sequence[int], dtype: DType) -> GpuArray:
+        shape = tuple(shape)
+        size = TYPES[self.code(dtype)].itemsize
+        return GpuArray(self.device.pool.take(numel(shape) * size), dtype, shape, row_major(shape))
+
+    def full(self, shape: Sequence[int], value: Any, dtype: DType) -> GpuArray:
+        out = self.empty(shape, dtype)
+        self._fill(value, out=out)
+        return out
+
+    def upload(self, array: np.ndarray, dtype: DType) -> GpuArray:
+        code = self.code(dtype)
+        self.device  # noqa: B018  (open it first: the code of float16 depends on it)
+        values = _stored(np.asarray(array), code, dtype)
+        nbytes = values.nbytes
+        data = values.reshape(-1)
+        if nbytes % 4:
+            data = np.concatenate([data, np.zeros(1, data.dtype)])
+        shape = tuple(array.shape)
+        return GpuArray(self.device.upload(data, nbytes), dtype, shape, row_major(shape))
+
+    def download(self, array: GpuArray, dtype: DType) -> np.ndarray:
+        shape = array.shape
+        n = numel(shape)
+        if n == 0:
+            return np.empty(shape, dtype.numpy)
+        code = self.code(array.dtype)
+        size = TYPES[code].itemsize
+        device = self.device if array.block.pool.lost is None else None
+        if device is None:
+            array.block.handle  # noqa: B018  (raises with the reason)
+            raise AssertionError
+        strides, reach = array.strides, n
+        if not array.contiguous:
+            reach = span(shape, strides)
+            if reach > 2 * n + 1024:
+                array = self.contiguous(array)
+                strides, reach = array.strides, n
+        start = array.offset * size
+        first = start & ~3
+        end = (start + reach * size + 3) & ~3
+        raw = np.frombuffer(
+            device.read(array.block, first, end - first), _STORED[TYPES[code].code if size == 2 else TYPES[code].store]
+        )
+        flat = raw[(start - first) // size :][:reach]
+        if array.contiguous:
+            values = flat.reshape(shape)
+        else:
+            values = np.lib.stride_tricks.as_strided(flat, shape, tuple(s * size for s in strides))
+        return values.astype(dtype.numpy, order="C", copy=True)
+
+    def view(self, root: GpuArray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> GpuArray:
+        return GpuArray(root.block, root.dtype, shape, strides, root.offset + offset, is_row_major(shape, strides))
+
+    def geometry(self, array: GpuArray) -> tuple[tuple[int, ...], int]:
+        return array.strides, array.offset
+
+    def cast(self, array: GpuArray, dtype: DType) -> GpuArray:
+        kernel = self._casts.get(dtype)
+        if kernel is None:
+            self.code(dtype)
+            kernel = self._casts[dtype] = Pointwise(self, f"to_{dtype.name}", "x", ("x",), dtype)
+        return kernel(array)
+
+    def copy(self, target: GpuArray, source: GpuArray) -> None:
+        n = numel(target.shape)
+        if (
+            target.contiguous and source.contiguous and target.shape == source.shape and target.block is not source.block
+        ):  # fmt: skip
+            size = TYPES[self.code(target.dtype)].itemsize
+            a, b, nbytes = source.offset * size, target.offset * size, n * size
+            if nbytes >= _COPY_BYTES and not (a | b | nbytes) & 3:
+                if not source.block.buffer or not target.block.buffer:
+                    source.block.handle, target.block.handle  # noqa: B018  (one raises)
+                self.device.copy_bytes(source.block.buffer, a, target.block.buffer, b, nbytes)
+                return
+        self._move(source, out=target)
+
+    def contiguous(self, array: GpuArray) -> GpuArray:
+        """A row-major copy."""
+        out = self.empty(array.shape, array.dtype)
+        self.copy(out, array)
+        return out
+
+    def clone(self, array: GpuArray) -> GpuArray:
+        """A copy in the same order of dimensions where the array is dense, else row-major."""
+        if array.contiguous or not dense_order(array.shape, array.strides):
+            return self.contiguous(array)
+        n = numel(array.shape)
+        flat = GpuArray(array.block, array.dtype, (n,), (1,), array.offset)
+        return GpuArray(self.contiguous(flat).block, array.dtype, array.shape, array.strides, 0, False)
+
+    def nbytes(self, array: GpuArray) -> int:
+        return array.block.nbytes
+
+    def synchronize(self) -> None:
+        self.device.wait()
+
+    # -- more than one binding holds ----------------------------------------------------------------------------
+
+    def pieces(self, array: GpuArray) -> list[GpuArray]:
+        """The array cut along its first dimension of more than one element into parts that can be bound."""
+        return [part(self, array, array.shape, *rows) for rows in slices(self, array.shape, [array])]
+
+
+def _native() -> Gpu:
+    from .native import NativeGpu
+
+    return NativeGpu()
+
+
+def _stored(array: np.ndarray, code: str, dtype: DType) -> np.ndarray:
+    """Values as they lie in device memory, row-major. Raises OverflowError where an integer needs more than 32 bits."""
+    if array.dtype != dtype.numpy:
+        array = array.astype(dtype.numpy)
+    if code in ("i64", "u64") and array.size:
+        low, high = (-(2**31), 2**31 - 1) if code == "i64" else (0, 2**32 - 1)
+        least, most = int(array.min()), int(array.max())
+        if least < low or most > high:
+            bad = least if least < low else most
+            raise OverflowError(
+                f"{bad} does not fit in 32 bits, in which the webgpu device keeps {dtype.name}; keep this tensor on device='cpu'"
+            )
+    kind = _STORED[code if code in ("f16", "f16w") else TYPES[code].store]
+    return np.ascontiguousarray(array, kind)
+
+
+def _host(backend: WebGPUBackend, value: Any) -> Any:
+    """Arrays (also inside tuples and lists, and as tensors) as numpy arrays; everything else as it is."""
+    if type(value) is GpuArray:
+        return backend.download(value, value.dtype)
+    inner = getattr(value, "_data", None)
+    if type(inner) is GpuArray:
+        return backend.download(inner, inner.dtype)
+    if inner is not None and isinstance(inner, np.ndarray):
+        return inner
+    if type(value) in (tuple, list):
+        return type(value)(_host(backend, v) for v in value)
+    return value
+
+
+def _whole(*args: Any) -> bool:
+    return all(a.dtype.category < dtypes.FLOATING for a in args if type(a) is GpuArray)
+
+
+def _check_power(base: Any, exponent: Any) -> None:
+    if type(exponent) is int and exponent < 0 and _whole(base):
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+
+
+def _check_divisor(x: Any, y: Any) -> None:
+    if y == 0 and type(y) in (int, bool) and _whole(x):
+        raise RuntimeError("ZeroDivisionError")
+
+
+_CHECKS: dict[str, Callable[..., None]] = {
+    "pow": _check_power, "floor_divide": _check_divisor, "remainder": _check_divisor, "fmod": _check_divisor,
+}  # fmt: skip
+"""Refusals that depend on the numbers given, as PyTorch makes them."""

@@ -1,0 +1,13 @@
+"""Which kernels of which file serve which primitives of the operator table on the WebGPU device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def register(backend: Any) -> None:
+    """Enter all kernels into the backend's table."""
+    put = backend.kernels.__setitem__
+    put("clone", backend.clone)
+    put("contiguous", backend.contiguous)
+    put("to_dtype", backend.cast)
