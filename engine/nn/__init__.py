@@ -1,10 +1,121 @@
 """`torch.nn`: modules, parameters, containers, losses and their functions."""
 
 from . import functional, init, parameter
-from .activation import *
-from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from .dropout import *
-from .linear import Bilinear, Identity, Linear
-from .loss import *
-from .module import Module
-from .parameter import Buffer, Parameter
+from .activation import (
+    CELU,
+    ELU,
+    GELU,
+    GLU,
+    Hardshrink,
+    Hardsigmoid,
+    Hardswish,
+    Hardtanh,
+    LeakyReLU,
+    LogSigmoid,
+    LogSoftmax,
+    Mish,
+    PReLU,
+    RReLU,
+    ReLU,
+    ReLU6,
+    SELU,
+    SiLU,
+    Sigmoid,
+    Softmax,
+    Softmax2d,
+    Softmin,
+    Softplus,
+    Softshrink,
+    Softsign,
+    Tanh,
+    Tanhshrink,
+    Threshold,
+)
+from .container import (
+    ModuleDict,
+    ModuleList,
+    ParameterDict,
+    ParameterList,
+    Sequential,
+)
+from .dropout import (
+    AlphaDropout,
+    Dropout,
+    Dropout1d,
+    Dropout2d,
+    Dropout3d,
+    FeatureAlphaDropout,
+)
+from .linear import (
+    Bilinear,
+    Identity,
+    Linear,
+)
+from .loss import (
+    CrossEntropyLoss,
+    L1Loss,
+    MSELoss,
+    NLLLoss,
+)
+from .module import (
+    Module,
+)
+from .parameter import (
+    Buffer,
+    Parameter,
+)
+
+__all__ = [
+    "CELU",
+    "ELU",
+    "GELU",
+    "GLU",
+    "SELU",
+    "AlphaDropout",
+    "Bilinear",
+    "Buffer",
+    "CrossEntropyLoss",
+    "Dropout",
+    "Dropout1d",
+    "Dropout2d",
+    "Dropout3d",
+    "FeatureAlphaDropout",
+    "Hardshrink",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
+    "Identity",
+    "L1Loss",
+    "LeakyReLU",
+    "Linear",
+    "LogSigmoid",
+    "LogSoftmax",
+    "MSELoss",
+    "Mish",
+    "Module",
+    "ModuleDict",
+    "ModuleList",
+    "NLLLoss",
+    "PReLU",
+    "Parameter",
+    "ParameterDict",
+    "ParameterList",
+    "RReLU",
+    "ReLU",
+    "ReLU6",
+    "Sequential",
+    "SiLU",
+    "Sigmoid",
+    "Softmax",
+    "Softmax2d",
+    "Softmin",
+    "Softplus",
+    "Softshrink",
+    "Softsign",
+    "Tanh",
+    "Tanhshrink",
+    "Threshold",
+    "functional",
+    "init",
+    "parameter",
+]  # fmt: skip

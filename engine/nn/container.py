@@ -71,16 +71,12 @@ class Sequential(Module):
 
     def __add__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
-            raise ValueError(
-                "add operator supports only objects of Sequential class, but {} is given.".format(type(other))
-            )
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         return Sequential(*self, *other)
 
     def __iadd__(self, other: Any) -> Self:
         if not isinstance(other, Sequential):
-            raise ValueError(
-                "add operator supports only objects of Sequential class, but {} is given.".format(type(other))
-            )
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         return self.extend(list(other))
 
     def __mul__(self, other: int) -> Sequential:
@@ -463,7 +459,7 @@ class ParameterDict(Module):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value under `key`, or `default`."""
-        return self[key] if key in self else default
+        return self[key] if key in self._keys else default
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
         """A dictionary with the same value under all `keys`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import ops as ops  # fills the table
+from ..ops import families as families  # fills the table
 from ..ops.table import FUNCTIONS
 
 

@@ -105,6 +105,3 @@ class CrossEntropyLoss(_WeightedLoss):
             reduction=self.reduction,
             label_smoothing=self.label_smoothing,
         )
-
-
-__all__ = ["CrossEntropyLoss", "L1Loss", "MSELoss", "NLLLoss"]

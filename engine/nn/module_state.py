@@ -74,7 +74,7 @@ class StateMethods:
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata)` after its state was collected; it edits in place."""
-        hook._from_public_api = True  # type: ignore[attr-defined]
+        hook._from_public_api = True
         return _put(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -248,7 +248,7 @@ class StateMethods:
         metadata = getattr(state_dict, "_metadata", None)
         state_dict = OrderedDict(state_dict)
         if metadata is not None:
-            state_dict._metadata = metadata  # type: ignore[attr-defined]
+            state_dict._metadata = metadata
 
         def load(module: Module, local: Any, prefix: str) -> None:
             local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})

@@ -1,7 +1,7 @@
 """The error function and its relatives: erf, erfc, erfinv.
 
 numpy has none of them.  erf and erfc follow the rational approximations of Cephes' `ndtr.c` (S. L. Moshier) in double
-precision; erfinv starts from M. Giles' approximation (2010) and takes two Newton steps.
+precision; erfinv starts from M. Giles' approximation (2010) and takes three Newton steps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _P = (2.46196981473530512524e-10, 5.64189564831068821977e-1, 7.46321056442269912
       1.96520832956077098242e2, 5.26445194995477358631e2, 9.34528527171957607540e2, 1.02755188689515710272e3,
       5.57535335369399327526e2)  # fmt: skip
 _Q1 = (1.32281951154744992508e1, 8.67072140885989742329e1, 3.54937778887819891062e2, 9.75708501743205489753e2,
-       1.82390916687909736289e3, 2.24633760818710981792e3, 1.65666309194161350182e3, 5.57535340817727675546e2)  # fmt: skip
+       1.82390916687909736289e3, 2.24633760818710981792e3, 1.65666309194161350182e3,
+       5.57535340817727675546e2)  # fmt: skip
 _R = (5.64189583547755073984e-1, 1.27536670759978104416e0, 5.01905042251180477414e0, 6.16021097993053585195e0,
       7.40974269950448939160e0, 2.97886665372100240670e0)  # fmt: skip
 _S1 = (2.26052863220117276590e0, 9.39603524938001434673e0, 1.20489539808096656605e1, 1.70814450747565897222e1,
@@ -70,8 +71,8 @@ def erfc_array(x: Any, out: Any = None) -> np.ndarray:
     return _given(np.where(size <= 1.0, 1.0 - _small(np.clip(wide, -1.0, 1.0)), outer), x, out)
 
 
-_CENTRE = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164,
-           0.246640727, 1.50140941)  # fmt: skip
+_CENTRE = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503,
+           -0.00417768164, 0.246640727, 1.50140941)  # fmt: skip
 _OUTER = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047,
           1.00167406, 2.83297682)  # fmt: skip
 
@@ -80,19 +81,17 @@ def erfinv_array(x: Any, out: Any = None) -> np.ndarray:
     """The inverse of erf, in the array's precision (computed in double); infinite at -1 and 1, NaN outside."""
     y = np.asarray(x, np.float64)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        w = -np.log1p(-y * y)
+        w = -np.log((1.0 - np.abs(y)) * (1.0 + np.abs(y)))
         inner = np.clip(w, None, 5.0) - 2.5
         outer = np.sqrt(np.clip(w, 5.0, 800.0)) - 3.0
         guess = y * np.where(w < 5.0, _horner(inner, _CENTRE), _horner(outer, _OUTER))
-        for _ in range(2):
-            # The difference from the nearer of erf's ends keeps its digits where erf itself is nearly 1.
-            missing = np.where(
-                np.abs(y) < 0.5,
-                erf_array(guess) - y,
-                np.sign(y) * ((1.0 - np.abs(y)) - erfc_array(np.abs(guess))),
-            )
-            step = missing / (2.0 / math.sqrt(math.pi) * np.exp(-guess * guess))
-            guess = np.where(np.isfinite(step), guess - step / (1.0 + guess * step), guess)
+        for _ in range(3):
+            slope = 2.0 / math.sqrt(math.pi) * np.exp(-guess * guess)
+            # Near the ends of its range erf says nothing, but the logarithm of erfc is nearly a parabola.
+            tail = erfc_array(np.abs(guess))
+            outwards = np.sign(y) * np.log(tail / (1.0 - np.abs(y))) * tail
+            step = np.where(np.abs(y) < 0.5, y - erf_array(guess), outwards) / slope
+            guess = np.where(np.isfinite(step), guess + step, guess)
         result = np.where(np.abs(y) < 1.0, guess, np.where(np.abs(y) == 1.0, np.copysign(np.inf, y), np.nan))
     return _given(result, x, out)
 

@@ -1,14 +1,30 @@
 """All families of operators. Importing this file fills the operator table."""
 
-from . import activation, creation, indexing, joining, loss, matmul, pointwise, random, reduction, selection, views
+from . import (
+    activation,
+    creation,
+    error_function,
+    indexing,
+    joining,
+    loss,
+    matmul,
+    nonlinear,
+    pointwise,
+    random,
+    reduction,
+    selection,
+    views,
+)
 
 __all__ = [
     "activation",
     "creation",
+    "error_function",
     "indexing",
     "joining",
     "loss",
     "matmul",
+    "nonlinear",
     "pointwise",
     "random",
     "reduction",
