@@ -62,7 +62,7 @@ def save(notebook: Notebook, path: str | os.PathLike[str] | None = None) -> Path
     if real.is_dir():
         raise NotebookError(f"{target} is a folder; name a file in it.")
     previous = notebook.format, notebook.metadata
-    if kind == "ipynb" and notebook.format != "ipynb":
+    if kind == "ipynb" and notebook.format != "ipynb" and not notebook.metadata.keys() & DEFAULT_METADATA.keys():
         notebook.metadata = {**deepcopy(DEFAULT_METADATA), **notebook.metadata}
     notebook.format = kind
     try:

@@ -111,7 +111,7 @@ def parse_object(text: str) -> dict[str, Any]:
     except ValueError as error:  # an integer of thousands of digits
         raise NotebookError(f"This is no notebook: {error}.") from error
     if not isinstance(content, dict):
-        raise NotebookError(f"This is JSON but no notebook: it is a {_kind(content)}, not an object with cells.")
+        raise NotebookError(f"This is JSON but no notebook: it is {_kind(content)}, not an object with cells.")
     _check_depth(content)
     return content
 
@@ -166,9 +166,7 @@ def _read_cell(found: Any, number: int) -> Cell:
     if cell_type == "code":
         outputs = content.get("outputs", [])
         if not isinstance(outputs, list):
-            raise NotebookError(
-                f"This is no valid notebook: the outputs of {where} are a {_kind(outputs)}, not a list."
-            )
+            raise NotebookError(f"This is no valid notebook: the outputs of {where} are {_kind(outputs)}, not a list.")
         cell.outputs = [_read_output(output, f"output {n} of {where}") for n, output in enumerate(outputs, start=1)]
         count = content.get("execution_count")
         if count is not None and type(count) is not int:
@@ -204,7 +202,7 @@ def _joined(value: Any, where: str) -> str:
         return value
     if isinstance(value, list) and all(isinstance(line, str) for line in value):
         return "".join(value)
-    raise NotebookError(f"This is no valid notebook: {where} is a {_kind(value)}, not text or a list of lines.")
+    raise NotebookError(f"This is no valid notebook: {where} is {_kind(value)}, not text or a list of lines.")
 
 
 def _join_bundle(bundle: Any) -> Any:
@@ -224,13 +222,13 @@ def _is_json(mime: str) -> bool:
 
 def _dictionary(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise NotebookError(f"This is no valid notebook: {where} is a {_kind(value)}, not an object.")
+        raise NotebookError(f"This is no valid notebook: {where} is {_kind(value)}, not an object.")
     return value
 
 
 def _kind(value: Any) -> str:
-    names = {"list": "list", "str": "text", "int": "number", "float": "number", "bool": "truth value", "dict": "object"}
-    return names.get(type(value).__name__, "null")
+    names = {"list": "a list", "str": "text", "dict": "an object", "bool": "a truth value", "int": "a number"}
+    return "a number" if isinstance(value, float) else names.get(type(value).__name__, "null")
 
 
 def _or(words: tuple[str, ...]) -> str:
