@@ -444,6 +444,19 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return out
 
 
+@operator(spaces=("method",), name="type")
+def type_name_or_cast(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The name of the tensor's type ("torch.FloatTensor"); with a dtype, or such a name, the tensor converted to it."""
+    if dtype is None:
+        return f"torch.{dispatch.type_name(self._dtype)}Tensor"
+    if isinstance(dtype, str):
+        found = {f"torch.{dispatch.type_name(d)}Tensor": d for d in dtypes.DTYPES.values()}.get(dtype)
+        if found is None:
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype = found
+    return to(self, dtype)
+
+
 @operator(spaces=("method",))
 def cpu(self: Tensor) -> Tensor:
     """In the CPU's memory."""
