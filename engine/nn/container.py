@@ -80,14 +80,20 @@ class Sequential(Module):
         return self.extend(list(other))
 
     def __mul__(self, other: int) -> Sequential:
-        _check_repeat(other)
+        self._check_repeat(other)
         return Sequential(*(list(self) * other))
 
     __rmul__ = __mul__
 
     def __imul__(self, other: int) -> Self:
-        _check_repeat(other)
+        self._check_repeat(other)
         return self.extend(list(self) * (other - 1))
+
+    def _check_repeat(self, times: Any) -> None:
+        if not isinstance(times, int):
+            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(times)}")
+        if times <= 0:
+            raise ValueError(f"Non-positive multiplication factor {times} for {type(self)}")
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.isdigit()]
@@ -125,13 +131,6 @@ class Sequential(Module):
         module = self[key]
         del self[key]
         return module
-
-
-def _check_repeat(times: Any) -> None:
-    if not isinstance(times, int):
-        raise TypeError(f"unsupported operand type(s) for *: {type(Sequential)} and {type(times)}")
-    if times <= 0:
-        raise ValueError(f"Non-positive multiplication factor {times} for {type(Sequential)}")
 
 
 class ModuleList(Module):
@@ -297,7 +296,7 @@ class ModuleDict(Module):
             return
         for j, pair in enumerate(modules):
             if not isinstance(pair, Iterable):
-                raise TypeError(f"ModuleDict update sequence element #{j} should be Iterable; is {type(pair).__name__}")
+                raise TypeError(f"ModuleDict update sequence element #{j} should be Iterable; is{type(pair).__name__}")
             pair = tuple(pair)
             if len(pair) != 2:
                 raise ValueError(f"ModuleDict update sequence element #{j} has length {len(pair)}; 2 is required")
@@ -309,13 +308,13 @@ def _adopted(value: Any) -> Any:
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
-def _told(value: Any) -> str:
-    """How a container's `repr` describes one entry."""
+def _told(value: Any, by_dtype: bool) -> str:
+    """How a container's `repr` describes one entry: lists name tensors by their dtype, dictionaries by their type."""
     if isinstance(value, Tensor):
         size = "x".join(map(str, value.size()))
         place = "" if value.is_cpu else f" ({value.device})"
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-        return f"{kind} containing: [{value.dtype} of size {size}{place}]"
+        return f"{kind} containing: [{value.dtype if by_dtype else value.type()} of size {size}{place}]"
     return f"Object of type: {type(value).__name__}"
 
 
@@ -371,15 +370,7 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        lines = []
-        for i, value in enumerate(self):
-            text = (
-                _told(value).replace(f"{value.dtype} ", f"{value.dtype} ")
-                if isinstance(value, Tensor)
-                else _told(value)
-            )
-            lines.append(f"  ({i}): {text}")
-        return "\n".join(lines)
+        return "\n".join(f"  ({i}): {_told(value, True)}" for i, value in enumerate(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterList should not be called.")
@@ -507,7 +498,7 @@ class ParameterDict(Module):
                 self[pair[0]] = pair[1]
 
     def extra_repr(self) -> str:
-        return "\n".join(f"  ({key}): {_told(value)}" for key, value in self.items())
+        return "\n".join(f"  ({key}): {_told(value, False)}" for key, value in self.items())
 
     def __call__(self, input: Any) -> Any:
         raise RuntimeError("ParameterDict should not be called.")
