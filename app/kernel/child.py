@@ -70,7 +70,7 @@ class Child:
         faulthandler.enable(self._captured[1], all_threads=False)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._after_fork)
-        signal.signal(signal.SIGINT, self.core.interrupts.handle_signal)
+        signal.signal(signal.SIGINT, self.core.interrupts.wake)
 
     def run(self) -> None:
         """Carry out commands until one says that it is over."""

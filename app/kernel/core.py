@@ -14,6 +14,7 @@ import io
 import platform
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -87,10 +88,11 @@ class KernelCore:
         self.output = OutputBuffer(send, on_pending=on_pending, shield=self.interrupts)
         self.shell: Shell = make_shell(self.emit, self.interrupts)
         self._streams = {
-            "stdout": OutputStream("stdout", self.output, descriptors[0]),
-            "stderr": OutputStream("stderr", self.output, descriptors[1]),
+            "stdout": OutputStream("stdout", self.output, descriptors[0], lambda: self._elsewhere("stdout")),
+            "stderr": OutputStream("stderr", self.output, descriptors[1], lambda: self._elsewhere("stderr")),
             "stdin": _InputStream(self._read_line),
         }
+        self._thread = _Thread()
         self.tape = TapeStream(self.emit, self.shell.user_ns)
         self._forget_figures = figures.install(self._show_figure)
         self._outside: dict[str, Any] | None = None
@@ -244,16 +246,15 @@ class KernelCore:
 
     @contextmanager
     def outside(self) -> Iterator[None]:
-        """For a moment, `sys` has the streams it had before: for a listener in the same process that prints."""
-        if self._outside is None:
-            yield
-            return
-        inside = sys.stdout, sys.stderr, sys.stdin
-        sys.stdout, sys.stderr, sys.stdin = (self._outside[n] for n in ("stdout", "stderr", "stdin"))
+        """For a moment, this thread reads and writes where it did before: for a listener in the same process."""
+        before, self._thread.outside = self._thread.outside, True
         try:
             yield
         finally:
-            sys.stdout, sys.stderr, sys.stdin = inside
+            self._thread.outside = before
+
+    def _elsewhere(self, name: str) -> Any:
+        return self._outside[name] if self._thread.outside and self._outside is not None else None
 
     def close(self) -> None:
         """Let go of the process: streams, hooks, `import torch`."""
@@ -283,13 +284,22 @@ class KernelCore:
         return self._ask(text, password)
 
     def _input(self, prompt: object = "", /) -> str:
-        return self._read(prompt, False)
+        ask = self._elsewhere("input")
+        return self._read(prompt, False) if ask is None else ask(prompt)
 
     def _getpass(self, prompt: str = "Password: ", stream: Any = None, **options: Any) -> str:
-        return self._read(prompt, True)
+        ask = self._elsewhere("getpass")
+        return self._read(prompt, True) if ask is None else ask(prompt, stream, **options)
 
     def _read_line(self) -> str:
-        return self._read("", False) + "\n"
+        stdin = self._elsewhere("stdin")
+        return self._read("", False) + "\n" if stdin is None else stdin.readline()
+
+
+class _Thread(threading.local):
+    """Whether this thread is outside the kernel for a moment (`KernelCore.outside`)."""
+
+    outside = False
 
 
 class _InputStream(io.TextIOBase):

@@ -3,7 +3,7 @@
 A signal can arrive at any instruction.  In the middle of a half-written frame, or while a traceback is being
 formatted, an exception would break the kernel instead of the cell.  `Interrupts` therefore holds a request back
 until the user's code runs again, and forgets it when the cell is over.  It does not know how requests arrive: a
-transport installs `handle_signal`, or calls `request` and then wakes the main thread.
+transport installs a signal handler, and calls `request` before it sends itself the signal.
 """
 
 from __future__ import annotations
@@ -70,11 +70,15 @@ class Interrupts:
         self._requested = number
 
     def handle_signal(self, signum: int = 0, frame: FrameType | None = None) -> None:
-        """The handler of SIGINT. Runs in the main thread; raises KeyboardInterrupt where that is allowed now."""
+        """A handler of SIGINT for a process in which the signal itself is the request (Ctrl+C)."""
         if self._running:
             self._requested = self._number
-            if threading.get_ident() == self._owner:
-                self._deliver()
+            self.wake()
+
+    def wake(self, signum: int = 0, frame: FrameType | None = None) -> None:
+        """A handler of SIGINT that only delivers what `request` asked for; a second signal for it does nothing."""
+        if self._running and threading.get_ident() == self._owner:
+            self._deliver()
 
     def _deliver(self) -> None:
         if self._armed and self._depth == 0 and self._requested == self._number:

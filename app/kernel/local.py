@@ -86,18 +86,19 @@ class LocalKernel:
             self._working = False
         self._work()
 
-    def send(self, command: Message) -> None:
-        """Carry out a command, or put it behind the one that runs."""
+    def send(self, *commands: Message) -> None:
+        """Carry out commands, or put them behind the one that runs."""
         if self._closed:
             return
-        if isinstance(command, InputReply):
-            self._answers.append(command)
-        elif isinstance(command, Execute):
-            self._queue.add(command)
-        elif isinstance(command, Shutdown):
-            self.close()
-        else:
-            self._later.append(command)
+        for command in commands:
+            if isinstance(command, InputReply):
+                self._answers.append(command)
+            elif isinstance(command, Execute):
+                self._queue.add(command)
+            elif isinstance(command, Shutdown):
+                self.close()
+            else:
+                self._later.append(command)
         self._work()
 
     def interrupt(self) -> None:

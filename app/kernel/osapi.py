@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from typing import Any
 
 WINDOWS = sys.platform == "win32"
@@ -52,15 +53,18 @@ def interrupt_main_thread() -> None:
 
         _thread.interrupt_main()
     else:
-        os.kill(os.getpid(), signal.SIGINT)
+        # Not `os.kill`: a signal to the process may go to any thread, and then it wakes nothing.
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 def interrupt_own_group() -> None:
-    """Like `interrupt_main_thread`, and the same to the programs that the user's code has started."""
+    """Like `interrupt_main_thread`, and SIGINT to the programs that the user's code has started.
+
+    The handler of this process may run twice.
+    """
     if sys.platform != "win32" and os.getpgrp() == os.getpid():
         os.killpg(os.getpgrp(), signal.SIGINT)
-    else:
-        interrupt_main_thread()
+    interrupt_main_thread()
 
 
 def kill(process: subprocess.Popen[Any]) -> None:

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, TextIO
 
 from .messages import Message, Stream
 
@@ -266,14 +266,22 @@ def _last(text: str, characters: int, lines: int) -> str:
 class OutputStream(io.TextIOBase):
     """The text file behind `sys.stdout` or `sys.stderr` while a kernel runs.
 
-    `descriptor` is what `fileno` answers, where the operating system's output is captured too.
+    descriptor   what `fileno` answers, where the operating system's output is captured too
+    elsewhere    gives another file for what the calling thread writes just now, or None
     """
 
-    def __init__(self, name: str, buffer: OutputBuffer, descriptor: int | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        buffer: OutputBuffer,
+        descriptor: int | None = None,
+        elsewhere: Callable[[], TextIO | None] = lambda: None,
+    ) -> None:
         super().__init__()
         self._stream = name
         self._output = buffer
         self._descriptor = descriptor
+        self._elsewhere = elsewhere
         self._bytes = _Bytes(self)
 
     @property
@@ -296,10 +304,17 @@ class OutputStream(io.TextIOBase):
     def write(self, text: str, /) -> int:
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        other = self._elsewhere()
+        if other is not None:
+            return other.write(text)
         self._output.write(self._stream, text)
         return len(text)
 
     def flush(self) -> None:
+        other = self._elsewhere()
+        if other is not None:
+            other.flush()
+            return
         # A loop that flushes after every line must not send an event a line: this is a wish, not an order.
         self._output.flush_due()
 

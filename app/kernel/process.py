@@ -122,22 +122,23 @@ class KernelProcess:
             if self._state in ("new", "dead"):
                 self._begin()
 
-    def send(self, command: Message) -> None:
-        """Hand one command to the kernel. Never blocks on a running cell, never raises because the kernel is dead."""
+    def send(self, *commands: Message) -> None:
+        """Hand commands to the kernel. Never blocks on a running cell, never raises because the kernel is dead."""
         with self._lock:
             if self._state == "closed":
                 return
-            if isinstance(command, Execute):
-                self._queue.add(command)
-                if self._state == "dead":
-                    self._put(*self._queue.died())
-                self._pump()
-            elif self._life is not None:
-                self._life.write(command)
-            elif isinstance(command, Complete):
-                self._put(Completions(command.request, [], command.cursor, command.cursor))
-            elif isinstance(command, Inspect):
-                self._put(Documentation(command.request, ""))
+            for command in commands:
+                if isinstance(command, Execute):
+                    self._queue.add(command)
+                elif self._life is not None:
+                    self._life.write(command)
+                elif isinstance(command, Complete):
+                    self._put(Completions(command.request, [], command.cursor, command.cursor))
+                elif isinstance(command, Inspect):
+                    self._put(Documentation(command.request, ""))
+            if self._state == "dead":
+                self._put(*self._queue.died())
+            self._pump()
 
     def interrupt(self) -> None:
         """Step 1: cancel the queued cells ("aborted") and raise KeyboardInterrupt in the one that runs."""
@@ -365,13 +366,11 @@ class _Life:
             os.close(self._events)
 
     def _write(self) -> None:
-        with contextlib.suppress(OSError):  # the process is gone; `_wait` tells
-            while (command := self._outgoing.get()) is not None:
-                view = memoryview(pack(command))
+        while (command := self._outgoing.get()) is not None:
+            view = memoryview(pack(command))
+            with contextlib.suppress(OSError):  # the process is gone; `_wait` tells, and ends this thread
                 while view:
                     view = view[os.write(self._commands, view) :]
-        while self._outgoing.get() is not None:
-            pass
         os.close(self._commands)
 
     def _wait(self) -> None:

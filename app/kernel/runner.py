@@ -55,7 +55,8 @@ def run_notebook(
     ask          answers `input()`; without it, or where it raises EOFError, `input()` raises EOFError in the cell
 
     A device that cannot be opened ends the run with status "error" before the first cell; an `Error` of no cell
-    says why. Ctrl+C interrupts the cell; pressed again it kills the kernel.  Raises ValueError for an unknown `torch`.
+    says why. Ctrl+C interrupts the cell; pressed again it kills the kernel ("interrupted" as well).
+    Raises ValueError for an unknown `torch`.
     """
     began = time.perf_counter()
     run = _Run(list(cells), on_event, ask)
@@ -72,7 +73,8 @@ def run_notebook(
         run.kernel = process
         try:
             process.start()
-            _wait(run.over, process)
+            if _wait(run.over, process) and run.status == "died":
+                run.status = "interrupted"
         finally:
             process.close()
     return RunResult(run.status, run.cell, run.ran, time.perf_counter() - began)
@@ -101,8 +103,7 @@ class _Run:
             self.status = "error"
         elif isinstance(message, Ready):
             if self.status == "ok":
-                for command in self._cells:
-                    self.kernel.send(command)
+                self.kernel.send(*self._cells)
             if self.status != "ok" or not self._cells:
                 self.over.set()
         elif isinstance(message, InputRequest):
@@ -129,13 +130,14 @@ class _Run:
             return InputReply("", end=True)
 
 
-def _wait(over: threading.Event, kernel: KernelProcess) -> None:
+def _wait(over: threading.Event, kernel: KernelProcess) -> int:
+    """Wait until the run is over; how often Ctrl+C was pressed meanwhile."""
     presses = 0
     while True:
         try:
             while not over.wait(0.2):  # not for ever: Windows hears of Ctrl+C between two waits only
                 pass
-            return
+            return presses
         except KeyboardInterrupt:
             presses += 1
             if presses == 1:
