@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.console import RenderableType
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -42,7 +43,7 @@ class Ask(ModalScreen[str]):
     DEFAULT_CSS = f"""
     Ask {{ {_FRAME} }}
     Ask .question {{ padding: 1 1 0 1; height: auto; }}
-    Ask .body {{ height: auto; max-height: 14; margin: 1 1 0 1; background: $background; padding: 0 1; }}
+    Ask .body {{ height: auto; max-height: 14; margin: 1 1 0 1; background: $background; padding: 0 1; scrollbar-size-vertical: 1; }}
     Ask Horizontal {{ height: auto; padding: 1 1 0 1; align-horizontal: right; }}
     Ask Button {{ margin-left: 1; min-width: 10; }}
     """
@@ -133,7 +134,7 @@ class Reader(ModalScreen[None]):
     DEFAULT_CSS = f"""
     Reader {{ {_FRAME} }}
     Reader > Vertical {{ width: 100; height: 80%; padding: 0; }}
-    Reader VerticalScroll {{ height: 1fr; padding: 0 1; }}
+    Reader VerticalScroll {{ height: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }}
     """
 
     BINDINGS: list[BindingType] = [
@@ -142,7 +143,7 @@ class Reader(ModalScreen[None]):
         Binding("k", "down(-1)", show=False),
     ]
 
-    def __init__(self, title: str, text: Text) -> None:
+    def __init__(self, title: str, text: RenderableType) -> None:
         super().__init__()
         self._title, self._text = title, text
 

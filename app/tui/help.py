@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from .actions import ACTIONS, GROUPS, Action
@@ -17,18 +19,20 @@ _INTRODUCTION = (
 )
 
 
-def help_text(look: Look) -> Text:
+def help_text(look: Look) -> RenderableType:
     """All actions, grouped, each with its keys in command mode, edit mode and the panel."""
-    text = Text()
-    text.append(_INTRODUCTION + "\n", look.soft)
+    parts: list[RenderableType] = [Text(_INTRODUCTION, look.soft)]
     for group in GROUPS:
-        text.append(f"\n{group}\n", look.strong + look.primary)
+        parts.append(Text(f"\n{group}", look.strong + look.primary))
+        table = Table.grid(padding=(0, 2, 0, 0), expand=True)
+        table.add_column(width=25)
+        table.add_column(ratio=1)
         for action in ACTIONS:
             if action.group == group:
-                text.append(f"  {_keys(action):<30}", look.accent)
-                text.append(f" {action.label}", look.strong)
-                text.append(f"\n  {'':<30} {action.help}\n", look.muted)
-    return text
+                what = Text.assemble((action.label, look.strong), ("  ", ""), (action.help, look.muted))
+                table.add_row(Text(_keys(action), look.accent), what)
+        parts.append(table)
+    return Group(*parts)
 
 
 def _keys(action: Action) -> str:

@@ -206,6 +206,7 @@ class Inspector(Container):
         self.query_one(ContentSwitcher).current = tab
         if tab == "tape":
             self.tape.catch_up()
+        self._bar.refresh()
         self.refresh_head()
         self.post_message(self.TabChanged(tab))
 
@@ -218,16 +219,25 @@ class Inspector(Container):
     def refresh_head(self) -> None:
         """Bring the tabs and the details in line with the table."""
         if self.tab == "tape":
-            self._bar.note, self._bar.live = self.tape.summary(), self.tape.live
-            self._detail.pairs = self.tape.detail(self.tape.cursor)
+            note, live = self.tape.summary(), self.tape.live
+            pairs = self.tape.detail(self.tape.cursor)
         else:
             count = self.variables.count
-            self._bar.note = f"{count} variable{'s' if count != 1 else ''}" if count else ""
-            self._bar.live = False
-            self._detail.pairs = self.variables.detail(self.variables.cursor)
-        self._detail.display = bool(self._detail.pairs) and self.size.height >= 12
-        self._bar.refresh()
-        self._detail.refresh()
+            note, live = f"{count} variable{'s' if count != 1 else ''}" if count else "", False
+            pairs = self.variables.detail(self.variables.cursor)
+        if (note, live) != (self._bar.note, self._bar.live):
+            self._bar.note, self._bar.live = note, live
+            self._bar.refresh()
+        shown = bool(pairs) and self.size.height >= 12
+        if pairs != self._detail.pairs or shown != self._detail.display:
+            self._detail.pairs = pairs
+            self._detail.display = shown
+            self._detail.refresh()
+
+    def take_look(self) -> None:
+        """Draw everything anew, in other styles."""
+        for part in (self._bar, self.tape, self.variables, self._detail):
+            part.refresh()
 
     def on_resize(self) -> None:
         self._detail.styles.height = 7 if self.size.height > 24 else 5

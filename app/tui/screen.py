@@ -18,6 +18,7 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.message import Message
 from textual.screen import Screen
+from textual.theme import Theme
 
 from ..kernel import messages as m
 from ..notebook.document import Cell, Change, Notebook
@@ -96,6 +97,7 @@ class NotebookScreen(Screen[None]):
         self._clock = clock
         self._keymap = make_keymap()
         self._share = 38
+        self._look: tuple[Theme, Look] | None = None
         self._completion: int | None = None
         self._documentation: int | None = None
         self._stop = notebook.subscribe(self._document_changed)
@@ -131,8 +133,11 @@ class NotebookScreen(Screen[None]):
     # -- looks --------------------------------------------------------------------------------------
 
     def look(self) -> Look:
-        """The styles of the present theme."""
-        return look_of(self.app.current_theme, self.app.theme_variables)
+        """The styles of the present theme. Asked for with every painted line, so computed once a theme."""
+        theme = self.app.current_theme
+        if self._look is None or self._look[0] is not theme:
+            self._look = (theme, look_of(theme, self.app.theme_variables))
+        return self._look[1]
 
     def _theme_changed(self) -> None:
         self.call_after_refresh(self._take_look)
@@ -140,9 +145,9 @@ class NotebookScreen(Screen[None]):
     def _take_look(self) -> None:
         self.pane.view.reframe()
         self.pane.editor.take_look()
-        self.inspector.refresh_head()
-        for part in (self.inspector.tape, self.inspector.variables, self.status, self.hints):
-            part.refresh()
+        self.inspector.take_look()
+        self.status.refresh()
+        self.hints.refresh()
 
     def cell_name(self, cell_id: str) -> str:
         """The short name of a cell for tables and the status line."""

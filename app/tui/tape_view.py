@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual.binding import Binding, BindingType
 
-from ...graphviz_views.model import Graph, NodeId
-from ...graphviz_views.outline import Outline, OutlineRow
-from ...graphviz_views.tape import build_tape
 from .ansi import inert
 from .rows_view import RowsView, fit
 from .themes import Look
+
+if TYPE_CHECKING:
+    from ...graphviz_views.model import Graph, NodeId
+    from ...graphviz_views.outline import Outline, OutlineRow
 
 __all__ = ["TapeView"]
 
@@ -80,6 +81,10 @@ class TapeView(RowsView):
         """Draw the snapshot that was put off, if any."""
         if self._pending is None:
             return
+        # Imported with the first tape: the views bring the engine with them, and the first paint should not wait for it.
+        from ...graphviz_views.outline import Outline
+        from ...graphviz_views.tape import build_tape
+
         began = time.monotonic()
         tape, self._pending = self._pending, None
         key = self._key(self.cursor)
@@ -152,13 +157,16 @@ class TapeView(RowsView):
         rows: set[int] = set()
         if self.outline is not None:
             rows = {row for node in self._marked if (row := self.outline.row_of(node)) is not None}
+        fresh = rows != self._marked_rows
         self._marked_rows = rows
         # The panel follows the cursor in the text, unless it is being used itself, or a whole cell is meant.
         if show and rows and not self.has_focus and self._where is not None and self._where[1] is not None:
             self.cursor = min(rows)
             self.show_row(max(rows))
             self.show_row(min(rows))
-        self.refresh()
+            fresh = True
+        if fresh:
+            self.refresh()
 
     def _nodes_at(self, cell: str, line: int | None) -> Iterable[NodeId]:
         if self.graph is None:
