@@ -98,6 +98,13 @@ class Module(StateMethods, module_hooks.HookMethods):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         global _paths
+        hooked = (
+            self._backward_hooks
+            or self._backward_pre_hooks
+            or self._forward_hooks
+            or self._forward_pre_hooks
+            or module_hooks.any_global
+        )
         outer, outer_paths = module_path.current, _paths
         here = outer_paths.get(id(self)) if outer else None
         if here is None:
@@ -106,13 +113,7 @@ class Module(StateMethods, module_hooks.HookMethods):
             _paths = _paths_below(self, here)
         module_path.current = here
         try:
-            if (
-                self._backward_hooks
-                or self._backward_pre_hooks
-                or self._forward_hooks
-                or self._forward_pre_hooks
-                or module_hooks.any_global
-            ):
+            if hooked:
                 return module_hooks.call(self, args, kwargs)
             return self.forward(*args, **kwargs)
         finally:
