@@ -60,7 +60,7 @@ class NotebookPane(Container):
         self.notebook, self.cells = notebook, cells
         self.editing = False
         self._line = -1
-        self.view = NotebookView(notebook, cells, runs, look, elapsed=elapsed, id="cells")
+        self.view = NotebookView(notebook, cells, runs, look, key, elapsed, id="cells")
         self.editor = CellEditor(look, key, id="editor")
         self.popup = CompletionPopup(look, id="completions")
         self._stop = notebook.subscribe(self._document_changed)

@@ -1,7 +1,8 @@
 """The one scrolling view of all cells: it paints rows of pictures, with margins, selection and linked lines.
 
-There is no widget per cell.  The view shows a document and a selection and changes neither: clicks become messages.
-The text of the cell that is being edited is covered by the live editor (editor.py), which notebook_pane.py places.
+There is no widget per cell.  The view shows a document and a selection and changes neither: clicks become messages,
+keys go to whoever owns the key map.  The text of the cell that is being edited is covered by the live editor
+(editor.py), which notebook_pane.py places.
 """
 
 from __future__ import annotations
@@ -57,13 +58,14 @@ class NotebookView(ScrollView, can_focus=True):
         cells: Cells,
         runs: Mapping[str, CellRun],
         look: Callable[[], Look],
+        key: Callable[[events.Key], bool],
+        elapsed: Callable[[], float],
         *,
-        elapsed: Callable[[], float] = lambda: 0.0,
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
         self.notebook, self.cells, self.runs = notebook, cells, runs
-        self._look = look
+        self._look, self._key = look, key
         self._elapsed = elapsed
         self._numbers = False
         self._pictures: Pictures | None = None
@@ -304,7 +306,12 @@ class NotebookView(ScrollView, can_focus=True):
         }[run.state]
         return Strip([Segment(f"{text:>{width}}", style)])
 
-    # -- mouse --------------------------------------------------------------------------------------
+    # -- keys and mouse --------------------------------------------------------------------------------------
+
+    def on_key(self, event: events.Key) -> None:
+        if self._key(event):
+            event.stop()
+            event.prevent_default()
 
     def on_click(self, event: events.Click) -> None:
         row = event.y + self.scroll_offset.y

@@ -95,6 +95,7 @@ class Driven:
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
+        await self.pilot.pause()
 
     async def type(self, text: str) -> None:
         names = {" ": "space", "\n": "enter", "\t": "tab"}
@@ -128,7 +129,7 @@ class Driven:
 
 
 @pytest.fixture
-def open_app(tmp_path: Path):  # noqa: ANN201
+def open_app(tmp_path: Path):
     """`async with open_app(text) as driven`: the app on a document with that text (percent format)."""
 
     @contextlib.asynccontextmanager
@@ -139,6 +140,7 @@ def open_app(tmp_path: Path):  # noqa: ANN201
         real: bool = False,
         name: str = "lesson.py",
         path: Path | None = None,
+        crash: bool = False,
     ) -> AsyncIterator[Driven]:
         if path is None and text is not None:
             path = tmp_path / name
@@ -152,6 +154,9 @@ def open_app(tmp_path: Path):  # noqa: ANN201
             finally:
                 if app._shown is not None:
                     app.notebook_screen.session.close()
+                    if not crash:  # the next opening in this test must not be offered what this one left
+                        app.notebook_screen.keeper.discard()
+                        app.notebook_screen.keeper.unsaved = False
 
     return opened
 
