@@ -2,6 +2,7 @@
 
 from . import (
     activation,
+    compound,
     creation,
     error_function,
     indexing,
@@ -18,6 +19,7 @@ from . import (
 
 __all__ = [
     "activation",
+    "compound",
     "creation",
     "error_function",
     "indexing",
