@@ -77,10 +77,15 @@ def pointwise(op: Op, args: tuple[Any, ...], statics: tuple[Any, ...] = ()) -> A
         raise _shapes(args, error) from None
     except OverflowError:
         made = kernel(*[_wrapped(a, compute) for a in arrays], *statics)
-    out = wrap(made, dtypes.bool_ if op.result == "bool" else compute, backend)
+    out = wrap(made, compute if op.keeps_dtype else _result(op, compute), backend)
     if needs or bus.op:
         return _finish(op, args, statics, (out,), needs)
     return out
+
+
+def _result(op: Op, compute: Any) -> Any:
+    """The dtype of a pointwise result that is not the computing one."""
+    return dtypes.bool_ if op.result == "bool" else compute.to_real()
 
 
 def _prepare(op: Op, args: tuple[Any, ...]) -> tuple[Any, Any, list[Any], bool]:
@@ -105,16 +110,18 @@ def _prepare(op: Op, args: tuple[Any, ...]) -> tuple[Any, Any, list[Any], bool]:
                 top = category
             arrays.append(a)
     if compute is None:
-        raise TypeError(f"{op.name}() takes tensors, not plain numbers")
+        raise TypeError(f"{op.name}(): argument 'input' (position 1) must be Tensor, not {type(args[0]).__name__}")
     if not plain or top > compute.category:
+        if op.guard is not None:
+            op.guard(*args)
         compute = result_type(*args)
         backend, arrays = _one_device(args, arrays)
         plain = False
-    if compute.category < FLOATING and op.result == "float":
+    if op.floats and compute.category < FLOATING:
         compute = dtypes.get_default_dtype()
         plain = False
-    if "bifc"[compute.category] not in op.accepts:
-        raise RuntimeError(f'"{op.name}" not implemented for \'{type_name(compute)}\'')
+    if not op.fits[compute.category]:
+        raise _refused(op, compute)
     if not plain:
         cast = backend.cast  # type: ignore[union-attr]
         arrays = [
@@ -122,6 +129,13 @@ def _prepare(op: Op, args: tuple[Any, ...]) -> tuple[Any, Any, list[Any], bool]:
             for a, x in zip(args, arrays, strict=True)
         ]
     return backend, compute, arrays, needs
+
+
+def _refused(op: Op, compute: Any) -> NotImplementedError:
+    """The error for a dtype that the operator does not compute in."""
+    sentence = op.refusals.get("bifc"[compute.category])
+    label = op.refusals.get("", f"{op.name}_cpu")
+    return NotImplementedError(sentence or f"\"{label}\" not implemented for '{type_name(compute)}'")
 
 
 def _number(op: Op, value: Any) -> tuple[Any, int]:
@@ -170,11 +184,18 @@ def _one_device(args: tuple[Any, ...], arrays: list[Any]) -> tuple[Any, list[Any
     backends = {a._storage.backend for a in args if isinstance(a, Tensor)}
     if len(backends) == 1:
         return backends.pop(), arrays
-    away = {a._storage.backend for a in args if isinstance(a, Tensor) and (a._data.shape or a._storage.backend.name != "cpu")}
+    away = {
+        a._storage.backend
+        for a in args
+        if isinstance(a, Tensor) and (a._data.shape or a._storage.backend.name != "cpu")
+    }
     if len(away) != 1:
         raise _devices(args)
     home = away.pop()
-    out = [a.item() if isinstance(a, Tensor) and a._storage.backend is not home else x for a, x in zip(args, arrays, strict=True)]
+    out = [
+        a.item() if isinstance(a, Tensor) and a._storage.backend is not home else x
+        for a, x in zip(args, arrays, strict=True)
+    ]
     return home, out
 
 
@@ -269,7 +290,7 @@ def inplace(op: Op, target: Tensor, others: tuple[Any, ...], statics: tuple[Any,
     backend, compute, arrays, needs = _prepare(op, args)
     needs = needs and state.grad_enabled
     check_inplace(target, state.grad_enabled)
-    result = dtypes.bool_ if op.result == "bool" else compute
+    result = compute if op.keeps_dtype else _result(op, compute)
     if not dtypes.can_cast(result, target._dtype):
         raise RuntimeError(
             f"result type {type_name(result)} can't be cast to the desired output type {type_name(target._dtype)}"
@@ -319,6 +340,8 @@ def write(target: Tensor, value: Tensor) -> Tensor:
         )
     if value._dtype is not target._dtype:
         value = value.to(target._dtype)
+    if state.modes:
+        value = state.modes[-1].before_write(target, value)
     target._storage.backend.copy(target._data, value._data)
     target._storage.version += 1
     if state.grad_enabled and value._requires_grad:
@@ -384,7 +407,7 @@ _TYPE_NAMES = {
 
 def type_name(d: Any) -> str:
     """PyTorch's C++ name of a dtype, which its error messages use ("Float")."""
-    return _TYPE_NAMES.get(d.name, d.name)
+    return _TYPE_NAMES.get(d.name) or d.name
 
 
 __all__ = ["call", "inplace", "is_contiguous", "make_view", "pointwise", "result_type", "type_name", "write"]

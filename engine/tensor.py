@@ -107,7 +107,8 @@ class Tensor:
     @property
     def device(self) -> Device:
         """Where the elements are."""
-        return _device(self._storage.backend.name)
+        inner = getattr(self._data, "inner", None)  # a batched tensor is where the one inside it is
+        return _device(self._storage.backend.name) if inner is None else inner.device
 
     @property
     def ndim(self) -> int:

@@ -118,6 +118,9 @@ def _split(self: Tensor, index: Any) -> tuple[Tensor, tuple[Any, ...] | None]:
             found = _as_index(item)
             advanced += [f.to(self.device) for f in found]
             dim += len(found)
+        elif isinstance(item, Tensor) and not item.is_cpu and item.dtype.category == dtypes.INTEGRAL:
+            advanced.append(item)  # its value is not looked at: it may be on a device, or one of a batch
+            dim += 1
         elif isinstance(item, Tensor) or hasattr(item, "__index__"):
             if isinstance(item, Tensor) and item.dtype.category > dtypes.INTEGRAL:
                 raise IndexError("tensors used as indices must be long, int, byte or bool tensors")

@@ -6,14 +6,25 @@ inputs must lie elsewhere, or which take plain arguments. `SINGLE` names those t
 
 from __future__ import annotations
 
+import inspect
+
 from tapescope import engine as torch
 from tapescope.engine import dispatch
+from tapescope.engine.ops.declare import op_functions
 from tapescope.engine.ops.table import OPS
 
 INDEX = torch.tensor([[0, 2], [1, 1]])
 DOMAINS: dict[str, tuple[float, float]] = {}
-STATICS = {"add": (2.5,), "sub": (2.5,), "clamp_numbers": (0.3, 0.6)}
+STATICS = {"threshold": (0.5, 0.1), "add": (2.5,), "sub": (2.5,), "clamp_numbers": (0.3, 0.6)}
 SINGLE: set[str] = set()
+
+
+def statics_of(name):
+    """Plain arguments of a pointwise primitive: those above, else its function's defaults."""
+    if name in STATICS or not OPS[name].statics:
+        return STATICS.get(name, ())
+    parameters = inspect.signature(op_functions[name]).parameters
+    return tuple(parameters[s].default for s in OPS[name].statics)
 
 
 def call(name, *statics):

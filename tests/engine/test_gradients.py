@@ -12,7 +12,7 @@ from tapescope import engine as torch
 from tapescope.engine import dispatch
 from tapescope.engine.ops.table import OPS
 
-from .gradient_samples import DOMAINS, SAMPLES, SINGLE, STATICS
+from .gradient_samples import DOMAINS, SAMPLES, SINGLE, statics_of
 
 
 def tensor(*shape, low=0.15, high=0.85, seed=0):
@@ -40,7 +40,7 @@ def test_gradient(name):
         low, high = DOMAINS.get(name, (0.15, 0.85))
         shapes = [(2, 3), (3,), (2, 1)]
         inputs = [tensor(*shapes[i], low=low, high=high, seed=i) for i in range(len(op.tensors))]
-        statics = STATICS.get(name, ())
+        statics = statics_of(name)
 
         def function(*args):
             return dispatch.pointwise(op, args, statics)
