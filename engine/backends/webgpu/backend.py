@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ....webgpu_kernels.tuning import HARDWARE, Profile, profile_for
 from ....webgpu_kernels.wgsl import TYPES
 from ... import dtypes
 from ...dtypes import dtype as DType
@@ -45,6 +46,9 @@ class WebGPUBackend(Backend):
         self._codes: dict[DType, str] = {}
         self._casts: dict[DType, Pointwise] = {}
         self._warned: set[str] = set()
+        self.profile: Profile = HARDWARE
+        self.joins: dict[str, Pointwise] = {}
+        self.products: dict[str, Pointwise] = {}
         self._move = Pointwise(self, "copy", "x", ("x",), "same")
         self._fill = Pointwise(self, "fill", "value", ("value",), "same")
         from . import families
@@ -67,6 +71,7 @@ class WebGPUBackend(Backend):
             cache.clear()
         self._codes = {d: CODES[n] for n, d in dtypes.DTYPES.items() if n in CODES}
         gpu = self._open_gpu()
+        self.profile = profile_for(gpu.info.kind, gpu.info.name)
         self._codes[dtypes.float16] = "f16" if "shader-f16" in gpu.features else "f16w"
         self._device = Device(gpu, debug=self._debug)
         return self._device

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import products, reductions
+
 
 def register(backend: Any) -> None:
     """Enter all kernels into the backend's table."""
@@ -11,3 +13,5 @@ def register(backend: Any) -> None:
     put("clone", backend.clone)
     put("contiguous", backend.contiguous)
     put("to_dtype", backend.cast)
+    reductions.register(backend)
+    products.register(backend)
