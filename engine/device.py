@@ -39,7 +39,9 @@ class device:
         self._outer: list[device | None] = []
 
     def __repr__(self) -> str:
-        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        return (
+            f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        )
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
@@ -59,7 +61,9 @@ class device:
         _default = self
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         global _default
         _default = self._outer.pop()
 
@@ -94,5 +98,7 @@ def resolve(d: device | str | int | None) -> device:
     if isinstance(d, device):
         return d
     if isinstance(d, int):
-        raise RuntimeError(f"PyTorch is not linked with support for cuda devices (device index {d}); use 'cpu' or 'webgpu'")
+        raise RuntimeError(
+            f"PyTorch is not linked with support for cuda devices (device index {d}); use 'cpu' or 'webgpu'"
+        )
     return device(d)

@@ -17,6 +17,7 @@ from .observe import Meta, OpRecorded, bus
 from .ops.table import Op
 from .shapes import broadcast_shapes, is_contiguous
 from .state import state
+from .storage import ReinterpretedStorage
 from .tensor import Tensor, base_needs_grad, gradient_edge, wrap
 
 _SCALAR_CATEGORY = {bool: BOOL, int: INTEGRAL, float: FLOATING, complex: COMPLEX}
@@ -256,7 +257,10 @@ def meta_of(t: Tensor) -> Meta:
 def view(op: Op, t: Tensor, statics: tuple[Any, ...]) -> Tensor:
     """Run a view primitive: new geometry on the same storage."""
     shape, strides, offset = op.geometry(tuple(t._data.shape), t.stride(), t.storage_offset(), *statics)  # type: ignore[misc]
-    out = make_view(t, shape, strides, offset)
+    if op.dtype is None:
+        out = make_view(t, shape, strides, offset)
+    else:
+        out = make_view(t, shape, strides, offset, op.dtype(t, *statics))
     if t._base is not None:
         base_needs_grad(t)
     if t._requires_grad and state.grad_enabled and op.rules and t._dtype.category >= FLOATING:
@@ -268,12 +272,16 @@ def view(op: Op, t: Tensor, statics: tuple[Any, ...]) -> Tensor:
     return out
 
 
-def make_view(t: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Tensor:
-    """A tensor on the same storage, not recorded."""
+def make_view(
+    t: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: dtypes.dtype | None = None
+) -> Tensor:
+    """A tensor on the same storage, not recorded; with `dtype` the memory is read as that, and strides count in its elements."""
     storage = t._storage
+    if dtype is not None and dtype is not t._dtype:
+        storage = ReinterpretedStorage(storage, dtype)
     out = Tensor.__new__(Tensor)
     out._data = storage.backend.view(storage.root, shape, strides, offset)
-    out._dtype = t._dtype
+    out._dtype = dtype or t._dtype
     out._storage = storage
     out._strides = strides
     out._offset = offset
@@ -305,12 +313,14 @@ def inplace(op: Op, target: Tensor, others: tuple[Any, ...], statics: tuple[Any,
         if any(op.tensors[0] in r.names for r in op.rules):
             before = target.detach_shallow()._fresh_copy()
     kernel = backend.kernels.get(op.name) or backend.kernel(op)
-    if result is target._dtype and backend.shares_out:
+    if result is target._dtype and backend.shares_out and not result.rounds:
         arrays = [_wrapped(a, compute) for a in arrays]
         kernel(*arrays, *statics, out=target._data)
     else:
         made = kernel(*arrays, *statics)
-        backend.copy(target._data, made if result is target._dtype else backend.cast(made, target._dtype))
+        if result is not target._dtype:
+            made = backend.cast(made, target._dtype)
+        backend.copy(target._data, backend.rounded(made, result) if target._dtype.rounds else made)
     target._storage.version += 1
     node = None
     if needs:
@@ -399,7 +409,7 @@ def check_inplace(target: Tensor, recording: bool) -> None:
 
 
 _TYPE_NAMES = {
-    "float32": "Float", "float64": "Double", "float16": "Half", "int64": "Long", "int32": "Int", "int16": "Short",
+    "float32": "Float", "bfloat16": "BFloat16", "float64": "Double", "float16": "Half", "int64": "Long", "int32": "Int", "int16": "Short",
     "int8": "Char", "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
     "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
 }  # fmt: skip

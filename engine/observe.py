@@ -158,8 +158,7 @@ class BufferChanged(Record):
 
 
 RECORDS: dict[str, type[Record]] = {
-    r.kind: r
-    for r in (OpRecorded, BackwardBegan, NodeVisited, KernelBuilt, KernelLaunched, FellBack, BufferChanged)
+    r.kind: r for r in (OpRecorded, BackwardBegan, NodeVisited, KernelBuilt, KernelLaunched, FellBack, BufferChanged)
 }
 """Every kind of record, by its name on the bus."""
 

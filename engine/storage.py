@@ -30,3 +30,23 @@ class Storage:
     def nbytes(self) -> int:
         """Bytes of the memory."""
         return self.backend.nbytes(self.data)
+
+
+class ReinterpretedStorage(Storage):
+    """The memory of another storage read as another dtype: offsets count in its elements, writes count in the other's version."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: Storage, dtype: Any):
+        self.owner = owner.owner if isinstance(owner, ReinterpretedStorage) else owner
+        self.backend = owner.backend
+        self.data = owner.data
+        self._root = owner.backend.reinterpret(owner.root, dtype)
+
+    @property
+    def version(self) -> int:  # type: ignore[override]
+        return self.owner.version
+
+    @version.setter
+    def version(self, value: int) -> None:
+        self.owner.version = value

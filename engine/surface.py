@@ -75,12 +75,12 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
 
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape and elements. Raises RuntimeError where the dtypes differ."""
-    return input.shape == other.shape and bool((input == other).all().item())  # type: ignore[attr-defined]
+    return input.shape == other.shape and bool((input == other).all().item())
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close: |input - other| <= atol + rtol * |other|."""
-    return bool(isclose(input, other, rtol, atol, equal_nan).all().item())  # type: ignore[attr-defined]
+    return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
 
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
@@ -94,10 +94,10 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     a, b = input.detach(), other.detach()
     close = a == b
     if a.dtype.category >= dtypes.FLOATING:
-        near = (a - b).abs() <= atol + rtol * b.abs()  # type: ignore[attr-defined]
-        close = close | (near & (a - b).isfinite())  # type: ignore[attr-defined]
+        near = (a - b).abs() <= atol + rtol * b.abs()
+        close = close | (near & (a - b).isfinite())
         if equal_nan:
-            close = close | (a.isnan() & b.isnan())  # type: ignore[attr-defined]
+            close = close | (a.isnan() & b.isnan())
     return close
 
 

@@ -400,6 +400,8 @@ class Tensor:
 
         Raises RuntimeError for a tensor that needs a gradient, TypeError for one on another device.
         """
+        if self._dtype.rounds:
+            raise TypeError("Got unsupported ScalarType BFloat16")
         if force:
             return self.detach_shallow()._host()
         if self._requires_grad:
@@ -532,6 +534,8 @@ def wrap(data: Any, dtype: dtypes.dtype, backend: Any) -> Tensor:
     """A tensor that owns `data`, fresh memory of `backend`."""
     if not data.shape:
         data = backend.own(data)
+    if dtype.rounds:
+        data = backend.rounded(data, dtype)
     out = _new(Tensor)
     out._data = data
     out._dtype = dtype

@@ -16,18 +16,20 @@ from .op_node import FREED
 class CopySlices(Node):
     """The node of a base after a write through a view of it: edge 0 is the base before, the rest are the write's."""
 
-    __slots__ = ("number", "place", "writer")
+    __slots__ = ("dtype", "number", "place", "writer")
 
-    def __init__(self, base_edge: Any, writer: Node, number: int, place: tuple[Any, ...]):
+    def __init__(self, base_edge: Any, writer: Node, number: int, place: tuple[Any, ...], dtype: Any):
         super().__init__(None, (base_edge, *writer.edges[1:]))
         self.writer = writer
         self.number = number
         self.place = place
+        self.dtype = dtype
 
     def apply(self, grads: list[Any]) -> list[Any]:
         if self.writer is None:
             raise RuntimeError(FREED)
-        grad = grads[0].contiguous()
+        whole = grads[0].contiguous()
+        grad = _read_as(whole, self.dtype)
         shape, strides, offset = self.place
         part = grad.as_strided(shape, strides, offset)
         slots: list[Any] = [None] * max(1, self.number + 1)
@@ -37,7 +39,7 @@ class CopySlices(Node):
         base = None
         if self.edges[0] is not None:
             kept = before if before is not None else part.zeros_like_plain()
-            base = grad.as_strided_scatter(kept, shape, strides, offset)
+            base = _read_as(grad.as_strided_scatter(kept, shape, strides, offset), whole.dtype).reshape(whole.shape)
         return [base, *inner[1:]]
 
     def release(self) -> None:
@@ -57,10 +59,23 @@ class WriteThrough(Node):
         return [None, grads[0]]
 
 
+def _read_as(t: Any, dtype: Any) -> Any:
+    """A row-major tensor with its memory read as complex numbers or as their parts, where `dtype` is of the other kind."""
+    if t._dtype.is_complex == dtype.is_complex:
+        return t
+    from ..ops import functions as F
+
+    return F.view_as_real(t) if t._dtype.is_complex else F.view_as_complex(t.reshape(-1, 2))
+
+
 def _place(view: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Geometry of a view within the row-major layout of its base."""
+    """Geometry of a view within the row-major layout of its base, in elements of the view."""
     base = view._base
     shape, strides, offset = tuple(view._data.shape), view.stride(), view._offset - base._offset
+    if view._dtype.itemsize != base._dtype.itemsize:
+        if not is_contiguous(base._data.shape, base.stride()):
+            raise RuntimeError("in-place writes to the parts of complex numbers need a contiguous base; call .contiguous() first")
+        return shape, strides, view._offset - base._offset * base._dtype.itemsize // view._dtype.itemsize
     if is_contiguous(base._data.shape, base.stride()):
         return shape, strides, offset
     return _in_logical_order(base, shape, strides, offset)
@@ -98,7 +113,7 @@ def copy_slices(view: Any, writer: Node, number: int) -> None:
         writer = WriteThrough(None, (writer, number))
         number = 0
         writer.outputs = ((view._data.shape, view._dtype, view._storage.backend.name),)
-    node = CopySlices(old, writer, number, _place(view))
+    node = CopySlices(old, writer, number, _place(view), view._dtype)
     node.outputs = ((base._data.shape, base._dtype, base._storage.backend.name),)
     base._requires_grad = True
     base._grad_fn, base._output_nr = node, 0
@@ -121,5 +136,6 @@ def regenerate(view: Any) -> None:
     base = view._base
     shape, strides, offset = _place(view)
     view._requires_grad = base._requires_grad
+    base = _read_as(base, view._dtype)
     record(AS_STRIDED, (base,), (gradient_edge(base),), (shape, strides, offset), (view,))
     view._seen_version = view._storage.version

@@ -87,6 +87,10 @@ class Backend:
         """A 0-d result as an array of this backend (kernels may return scalars)."""
         return array
 
+    def rounded(self, array: Array, dtype: DType) -> Array:
+        """The values as `dtype` has them, which is stored with more bits than it has (bfloat16)."""
+        raise NotImplementedError(f"device {self.name!r} has no {dtype.name}; use float32 or float16 there")
+
     def root(self, array: Array) -> Array:
         """The handle that `view` wants for the memory which `array` owns."""
         return array
@@ -94,6 +98,13 @@ class Backend:
     def view(self, root: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
         """A window on the memory of `root`: strides, and the offset from its beginning, in elements."""
         raise NotImplementedError
+
+    def reinterpret(self, root: Array, dtype: DType) -> Array:
+        """The handle for cutting views that read the memory of `root` as another dtype.
+
+        Raises NotImplementedError on devices that cannot.
+        """
+        raise NotImplementedError(f"device {self.name!r} cannot read memory as another dtype; move the tensor with .cpu() first")
 
     def geometry(self, array: Array) -> tuple[tuple[int, ...], int]:
         """Strides and offset of `array` in its memory, both in elements."""

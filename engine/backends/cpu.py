@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..dtypes import dtype as DType
+from ..dtypes import round_bfloat16
 from ..ops.table import Op
 from .base import Backend, Kernel, register_backend
 
@@ -51,6 +52,9 @@ class CPU(Backend):
     def download(self, array: np.ndarray, dtype: DType) -> np.ndarray:
         return array.copy()
 
+    def rounded(self, array: np.ndarray, dtype: DType) -> np.ndarray:
+        return round_bfloat16(array)
+
     def root(self, array: np.ndarray) -> np.ndarray:
         if array.flags.c_contiguous:
             return array.reshape(-1)
@@ -66,6 +70,9 @@ class CPU(Backend):
         if root.size == 0:
             return np.empty(shape, root.dtype)
         return np.ndarray(shape, root.dtype, root, offset * size, tuple([s * size for s in strides]))
+
+    def reinterpret(self, root: np.ndarray, dtype: DType) -> np.ndarray:
+        return root[: root.nbytes // dtype.itemsize * dtype.itemsize // root.itemsize].view(dtype.numpy)
 
     def geometry(self, array: np.ndarray) -> tuple[tuple[int, ...], int]:
         size = array.itemsize

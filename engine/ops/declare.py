@@ -20,11 +20,11 @@ from .table import Grad, Op, put
 
 _POINTWISE = """
 def {name}({head}{tail}{mark}out=None):
-    if out is None:
+{checks}{plain}    if out is None:
         return _pointwise(OP, ({first}), ({statics}))
     return _into(out, _pointwise(OP, ({first}), ({statics})), "{name}")
 def {name}_({inhead}{tail}):
-    return _inplace(OP, {target}, ({others}), ({statics}))
+{plain}    return _inplace(OP, {target}, ({others}), ({statics}))
 """
 
 
@@ -33,35 +33,46 @@ def pointwise(
     signature: str = "input",
     *,
     cpu: Callable[..., Any],
-    expr: str,
+    expr: str | None = None,
     result: str = "same",
     accepts: str = "bifc",
     grads: dict[str | tuple[str, ...], Grad] | None = None,
     spaces: Sequence[str] = ("torch",),
     method: bool = True,
-    inplace: bool = True,
+    inplace: bool | Callable[..., Any] = True,
     aliases: Sequence[str] = (),
     backward: str | None = None,
+    guard: Callable[..., None] | None = None,
+    overload: Callable[[tuple[Any, ...], tuple[Any, ...]], int] | None = None,
+    refusals: dict[str, str] | None = None,
+    numbers: str = "",
     doc: str = "",
 ) -> Op:
     """Declare a pointwise primitive and its function.
 
     `signature` is the function's, such as "input, other, *, alpha=1": parameters before `*` are tensors (or numbers),
-    those after it plain values; `;` instead of `, *` lets plain values be passed by position. `cpu` takes numpy arrays,
-    the plain values, and `out=`.
+    those after it plain values; `;` instead of `, *` lets plain values be passed by position. `numbers` names the tensor
+    parameters in whose place plain numbers may stand. `cpu` takes numpy arrays, the plain values, and `out=`; `expr` is
+    left out where no expression says it. `inplace` may be the in-place function itself. See `Op` for the rest.
     """
     head, _, tail = signature.partition(";") if ";" in signature else signature.partition(", *")
     positional = ";" in signature
-    tensors = [p.strip() for p in head.split(",")]
+    names = [p.split("=")[0].strip() for p in head.split(",")]
     tail = tail.strip().lstrip(",").strip()
     statics = [p.split("=")[0].strip() for p in tail.split(",")] if tail else []
     op = Op(
-        name, " ".join(p.split("=")[0].strip() for p in tensors), " ".join(statics), kind="pointwise", cpu=cpu, expr=expr,
-        result=result, accepts=accepts, grads=grads, shape=None, backward=backward,
+        name, " ".join(names), " ".join(statics), kind="pointwise", cpu=cpu, expr=expr, result=result, accepts=accepts,
+        grads=grads, shape=None, backward=backward, overload=overload, refusals=refusals, guard=guard,
     )  # fmt: skip
-    names = [p.split("=")[0].strip() for p in tensors]
+    checked = [(i, n) for i, n in enumerate(names) if n not in numbers.split()]
     source = _POINTWISE.format(
         name=name,
+        checks="".join(
+            f'    if not isinstance({n}, Tensor):\n        _check("{name}", "{n}", {i + 1}, {n})\n' for i, n in checked
+        ),
+        plain="".join(
+            f"    if isinstance({s}, Tensor):\n        {s} = {s}.item()\n" for s in statics if s in ("alpha", "value")
+        ),
         head=head.strip(),
         inhead=head.strip(),
         tail=(", " if positional else ", *, ") + tail if tail else "",
@@ -72,23 +83,21 @@ def pointwise(
         statics="".join(s + ", " for s in statics),
     )
     space: dict[str, Any] = {
-        "OP": op, "_pointwise": dispatch.pointwise, "_inplace": _checked_inplace(op), "_into": into,
+        "OP": op, "_pointwise": dispatch.pointwise, "_inplace": dispatch.inplace, "_into": into, "_check": tensor_argument,
+        "Tensor": Tensor,
     }  # fmt: skip
     exec(compile(source, ENGINE_FOLDER + f"generated/{name}.py", "exec"), space)
     function, function_ = space[name], space[name + "_"]
-    function.__doc__ = doc or f"Elementwise `{expr}`."
+    function.__doc__ = doc or f"Elementwise `{expr or name}`."
     function.__module__ = function_.__module__ = "tapescope.engine"
-    put(name, function, spaces=spaces, method=method, inplace=function_ if inplace else None, op=op, aliases=aliases)
+    back = inplace if callable(inplace) else function_ if inplace else None
+    put(name, function, spaces=spaces, method=method, inplace=back, op=op, aliases=aliases)
     op_functions[op.name] = function
     return op
 
 
 op_functions: dict[str, Callable[..., Any]] = {}
 """The functions made for pointwise primitives, for families that build on them."""
-
-
-def _checked_inplace(op: Op) -> Callable[..., Any]:
-    return dispatch.inplace
 
 
 def into(out: Tensor, value: Any, name: str) -> Tensor:
@@ -119,7 +128,7 @@ def into(out: Tensor, value: Any, name: str) -> Tensor:
             )
         fresh = value.detach_shallow()._fresh_copy()
         if fresh._dtype is not out._dtype:
-            fresh = fresh.to(out._dtype)  # type: ignore[attr-defined]
+            fresh = fresh.to(out._dtype)
         out._data, out._storage, out._strides, out._offset = fresh._data, fresh._storage, fresh._strides, fresh._offset
         return out
     before = state.grad_enabled
@@ -136,30 +145,52 @@ def operator(
     *,
     spaces: Sequence[str] = ("torch",),
     method: bool = True,
-    inplace: bool = False,
+    inplace: bool | Callable[..., Any] = False,
     out: bool = False,
     aliases: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: enter a function written with other operators into the table.
 
-    With `out`, it gets an `out=` argument; with `inplace`, a method `NAME_` that computes and writes back.
+    With `out`, it gets an `out=` argument; with `inplace`, a method `NAME_` that computes and writes back, or is the function
+    given. Parameters called
+    `dim` and `keepdim` may be named `axis` and `keepdims` as well, as numpy calls them.
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         label = name or function.__name__
+        function = _numpy_names(function)
         public = _with_out(function, label) if out else function
-        back = None
-        if inplace:
-
-            @functools.wraps(function)
-            def back(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-                return write_back(self, function, args, kwargs)
-
-            back.__name__ = label + "_"
+        back = inplace if callable(inplace) else _writing(function, label) if inplace else None
         put(label, public, spaces=spaces, method=method, inplace=back, aliases=aliases)
         return public
 
     return declare
+
+
+def _numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
+    parameters = inspect.signature(function).parameters
+    names = [(t, o) for t, o in (("axis", "dim"), ("keepdims", "keepdim")) if o in parameters and t not in parameters]
+    if not names:
+        return function
+
+    @functools.wraps(function)
+    def public(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            for theirs, ours in names:
+                if theirs in kwargs:
+                    kwargs[ours] = kwargs.pop(theirs)
+        return function(*args, **kwargs)
+
+    return public
+
+
+def _writing(function: Callable[..., Any], label: str) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def back(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return write_back(self, function, args, kwargs)
+
+    back.__name__ = label + "_"
+    return back
 
 
 def write_back(target: Tensor, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
@@ -182,12 +213,14 @@ def _with_out(function: Callable[..., Any], label: str) -> Callable[..., Any]:
     signature = inspect.signature(function)
     extra = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
     rest = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    public.__signature__ = signature.replace(parameters=[*rest, extra])  # type: ignore[attr-defined]
+    setattr(public, "__signature__", signature.replace(parameters=[*rest, extra]))  # noqa: B010 (no attribute checkers know)
     return public
 
 
 def tensor_argument(function: str, name: str, position: int, value: Any) -> Tensor:
     """`value` if it is a tensor; raises PyTorch's TypeError otherwise."""
     if not isinstance(value, Tensor):
-        raise TypeError(f"{function}(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}")
+        raise TypeError(
+            f"{function}(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
+        )
     return value

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import dispatch
 from ..tensor import Tensor
-from . import matmul, pointwise, views
+from . import arithmetic, bitwise, comparison, complex_numbers, exponential, matmul, views
 from .table import FUNCTIONS, Op
 
 _NUMBERS = (bool, int, float, complex, np.generic)
@@ -63,9 +63,10 @@ def _compare(op: Op, unequal: bool | None = None) -> Callable[..., Any]:
 
 
 _ARITHMETIC: dict[str, tuple[Op, tuple[Any, ...]]] = {
-    "add": (pointwise.ADD, (1,)), "sub": (pointwise.SUB, (1,)), "mul": (pointwise.MUL, ()), "truediv": (pointwise.DIV, ()),
-    "floordiv": (pointwise.FLOOR_DIVIDE, ()), "mod": (pointwise.REMAINDER, ()), "pow": (pointwise.POW, ()),
-    "and": (pointwise.BITWISE_AND, ()), "or": (pointwise.BITWISE_OR, ()), "xor": (pointwise.BITWISE_XOR, ()),
+    "add": (arithmetic.ADD, (1,)), "sub": (arithmetic.SUB, (1,)), "mul": (arithmetic.MUL, ()), "truediv": (arithmetic.DIV, ()),
+    "floordiv": (arithmetic.FLOOR_DIVIDE, ()), "mod": (arithmetic.REMAINDER, ()), "pow": (exponential.POW, ()),
+    "and": (bitwise.BITWISE_AND, ()), "or": (bitwise.BITWISE_OR, ()), "xor": (bitwise.BITWISE_XOR, ()),
+    "lshift": (bitwise.LEFT_SHIFT, ()), "rshift": (bitwise.RIGHT_SHIFT, ()),
 }  # fmt: skip
 DUNDERS: dict[str, Any] = {}
 for _name, (_op, _statics) in _ARITHMETIC.items():
@@ -73,21 +74,29 @@ for _name, (_op, _statics) in _ARITHMETIC.items():
     DUNDERS[f"__r{_name}__"] = _binary(_op, _statics, swapped=True)
     DUNDERS[f"__i{_name}__"] = _inplace(_op, _statics)
 for _name, _op in {
-    "eq": pointwise.EQ, "ne": pointwise.NE, "lt": pointwise.LT, "le": pointwise.LE, "gt": pointwise.GT, "ge": pointwise.GE,
+    "eq": comparison.EQ, "ne": comparison.NE, "lt": comparison.LT, "le": comparison.LE, "gt": comparison.GT, "ge": comparison.GE,
 }.items():  # fmt: skip
     DUNDERS[f"__{_name}__"] = _compare(_op)
+DUNDERS["__rsub__"] = _binary(arithmetic.RSUB, (1,))  # PyTorch has one node for a number less a tensor, ...
+
+
+def _inverse_times(self: Tensor, other: Any) -> Any:
+    """... and divides a number by a tensor in two steps."""
+    other = _operand(other)
+    if other is None:
+        return NotImplemented
+    return pointwise_call(arithmetic.MUL, (pointwise_call(arithmetic.RECIPROCAL, (self,)), other))
+
+
+DUNDERS["__rtruediv__"] = _inverse_times
 
 
 def _matmul(self: Tensor, other: Any) -> Any:
     return matmul.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
 
 
-def _divide_in_place(self: Tensor, other: Any) -> Tensor:
-    return FUNCTIONS["div"].inplace(self, other)  # type: ignore[misc]
-
-
 def _invert(self: Tensor) -> Tensor:
-    return pointwise_call(pointwise.BITWISE_NOT, (self,))
+    return pointwise_call(bitwise.BITWISE_NOT, (self,))
 
 
 def _transposed(self: Tensor) -> Tensor:
@@ -96,27 +105,26 @@ def _transposed(self: Tensor) -> Tensor:
 
 def _matrix_transposed(self: Tensor) -> Tensor:
     if self.ndim < 2:
-        raise RuntimeError(
-            "tensor.mT is only supported on matrices or batches of matrices. Got " f"{self.ndim}-D tensor."
-        )
+        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
     return views.transpose(self, -2, -1)
 
 
 def _adjoint(self: Tensor) -> Tensor:
     out = _matrix_transposed(self) if self.ndim else self
-    return out.conj() if self.dtype.is_complex else out  # type: ignore[attr-defined]
+    return out.conj() if self.dtype.is_complex else out
 
 
 DUNDERS |= {
     "__matmul__": _matmul,
     "__rmatmul__": lambda self, other: matmul.matmul(other, self) if isinstance(other, Tensor) else NotImplemented,
-    "__neg__": lambda self: pointwise_call(pointwise.NEG, (self,)),
-    "__pos__": lambda self: self,
-    "__abs__": lambda self: pointwise_call(pointwise.ABS, (self,)),
+    "__neg__": lambda self: pointwise_call(arithmetic.NEG, (self,)),
+    "__pos__": arithmetic.positive,
+    "__abs__": lambda self: pointwise_call(arithmetic.ABS, (self,)),
     "__invert__": _invert,
     "T": property(_transposed),
     "mT": property(_matrix_transposed),
     "H": property(_adjoint),
     "mH": property(_adjoint),
+    **complex_numbers.PROPERTIES,
     "__hash__": object.__hash__,
 }

@@ -27,7 +27,7 @@ def spread(g: Tensor, shape: tuple[int, ...], dims: Dims, keepdim: bool) -> Tens
     """A reduced gradient expanded to the shape before the reduction."""
     if not keepdim:
         g = g.reshape(reduced_shape(shape, dims, True))
-    return g.expand(*shape)  # type: ignore[attr-defined]
+    return g.expand(*shape)
 
 
 def _reduce(ufunc: Any) -> Any:
@@ -73,7 +73,7 @@ def _count(shape: tuple[int, ...], dims: Dims) -> int:
 def _extreme_backward(g: Tensor, x: Tensor, result: Tensor, dims: Dims, keepdim: bool) -> Tensor:
     """The gradient shared evenly among equal extremes."""
     shape = tuple(x.shape)
-    hits = (x == spread(result, shape, dims, keepdim)).to(g.dtype)  # type: ignore[attr-defined]
+    hits = (x == spread(result, shape, dims, keepdim)).to(g.dtype)
     share = hits / hits.sum(dim=dims, keepdim=True)
     return spread(g, shape, dims, keepdim) * share
 
@@ -82,9 +82,9 @@ def _prod_backward(g: Tensor, x: Tensor, result: Tensor, dims: Dims, keepdim: bo
     """g * result / x; where elements are zero, the product of the others, found with the zeros taken as ones."""
     shape = tuple(x.shape)
     zero = x == 0
-    if not bool(zero.any().item()):  # type: ignore[attr-defined]
+    if not bool(zero.any().item()):
         return spread(g * result, shape, dims, keepdim) / x
-    zeros = zero.to(x.dtype).sum(dim=dims, keepdim=True)  # type: ignore[attr-defined]
+    zeros = zero.to(x.dtype).sum(dim=dims, keepdim=True)
     rest = op_functions["where"](zero, 1.0, x)
     others = rest.prod_dims(dims)
     alone = op_functions["where"](zero, others, op_functions["where"](zeros == 0, others / rest, 0.0))
@@ -100,7 +100,7 @@ def summing_type(input: Tensor, dtype: Any) -> Any:
 
 
 def _as(input: Tensor, kind: Any) -> Tensor:
-    return input if input._dtype is kind else input.to(kind)  # type: ignore[attr-defined]
+    return input if input._dtype is kind else input.to(kind)
 
 
 @operator(out=True)
@@ -139,7 +139,9 @@ def _nonempty(name: str, input: Tensor, dims: Dims) -> None:
         if input.shape[d] == 0:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
     if input.numel() == 0 and not dims:
-        raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+        )
 
 
 @operator(out=True)
@@ -161,7 +163,9 @@ def amin(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
 def _arg(op: Op, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     if dim is None:
         if input.numel() == 0:
-            raise IndexError(f"{op.name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+            raise IndexError(
+                f"{op.name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+            )
         out = dispatch.call(op, (input.reshape(-1),), (0, False))
         return out.reshape((1,) * input.ndim) if keepdim else out
     at = wrap_dim(dim, input.ndim)
@@ -199,16 +203,18 @@ MaxResult.__name__, MinResult.__name__ = "max", "min"
 def _along(which: Any, arg: Op, input: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
     at = wrap_dim(dim, input.ndim)
     if input.ndim == 0:
-        return input.clone(), _arg(arg, input, 0, False)  # type: ignore[attr-defined]
+        return input.clone(), _arg(arg, input, 0, False)
     index = _arg(arg, input, at, True)
-    values = input.gather(at, index)  # type: ignore[attr-defined]
-    return (values, index) if keepdim else (values.squeeze(at), index.squeeze(at))  # type: ignore[attr-defined]
+    values = input.gather(at, index)
+    return (values, index) if keepdim else (values.squeeze(at), index.squeeze(at))
 
 
 def _whole(op: Op, input: Tensor) -> Tensor:
     if input.numel() == 0:
         name = op.name[1:]
-        raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+        )
     return dispatch.call(op, (input,), (wrap_dims(None, input.ndim), False))
 
 
@@ -241,13 +247,15 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 
 
 @operator(out=True)
-def var(input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None) -> Tensor:
+def var(
+    input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
     """The variance over `dim`, divided by the count less `correction` (1 unless `unbiased` is False)."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     dims = wrap_dims(dim, input.ndim)
     less = (1 if unbiased else 0) if correction is None else correction
-    centred = input - mean(input, dims, True) if dims else input - input.mean()  # type: ignore[attr-defined]
+    centred = input - mean(input, dims, True) if dims else input - input.mean()
     square = centred * conj(centred) if input.dtype.is_complex else centred * centred
     total = sum(square.real if input.dtype.is_complex else square, dims, keepdim) if dims else square
     rest = _count(tuple(input.shape), dims) - less
@@ -256,17 +264,21 @@ def var(input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = F
 
 def conj(t: Tensor) -> Tensor:
     """The complex conjugate."""
-    return t.conj()  # type: ignore[attr-defined]
+    return t.conj()
 
 
 @operator(out=True)
-def std(input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None) -> Tensor:
+def std(
+    input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
     """The square root of the variance."""
-    return var(input, dim, unbiased, keepdim, correction=correction).sqrt()  # type: ignore[attr-defined]
+    return var(input, dim, unbiased, keepdim, correction=correction).sqrt()
 
 
 @operator()
-def var_mean(input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None) -> Any:
+def var_mean(
+    input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
+) -> Any:
     """Variance and mean over `dim`."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -274,7 +286,9 @@ def var_mean(input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: boo
 
 
 @operator()
-def std_mean(input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None) -> Any:
+def std_mean(
+    input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
+) -> Any:
     """Standard deviation and mean over `dim`."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -286,7 +300,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))) over `dim`, without overflow."""
     dims = wrap_dims(dim, input.ndim)
     x = _as(input, dtypes.get_default_dtype()) if input.dtype.category < dtypes.FLOATING else input
-    top = x.detach().amax(dims, True)  # type: ignore[attr-defined]
+    top = x.detach().amax(dims, True)
     top = op_functions["where"](op_functions["isfinite"](top), top, 0.0)
-    out = (x - top).exp().sum(dims, True).log() + top  # type: ignore[attr-defined]
-    return out if keepdim else out.squeeze(dims)  # type: ignore[attr-defined]
+    out = (x - top).exp().sum(dims, True).log() + top
+    return out if keepdim else out.squeeze(dims)

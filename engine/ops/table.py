@@ -22,7 +22,20 @@ from typing import Any
 
 Grad = Callable[..., Any]
 
-KINDS = ("pointwise", "reduction", "view", "cast", "matmul", "index", "create", "random", "scan", "linalg", "fused", "custom")
+KINDS = (
+    "pointwise",
+    "reduction",
+    "view",
+    "cast",
+    "matmul",
+    "index",
+    "create",
+    "random",
+    "scan",
+    "linalg",
+    "fused",
+    "custom",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +54,18 @@ class Op:
     `tensors` are the names of tensor arguments (a name with `*` in front takes a list of tensors), `statics` those
     of the plain arguments after them.  `cpu` is the numpy kernel, `expr` (pointwise operators) the scalar description
     that the kernel printers share: a Python expression over the argument names.  `result` says the dtype of a
-    pointwise result ("same", "bool", "float": the promoted type, with integers becoming the default float), `accepts`
-    which categories it computes in.  `shape` is the rule for the output's shape (one tuple, or a list of them where
+    pointwise result ("same", "bool", "real": the real type of a complex one, "float": the promoted type, with integers
+    becoming the default float, "float real": both), `accepts` which categories it computes in, and `refusals` what is said of the others (a
+    sentence by category letter; "" is PyTorch's name of the kernel, where that is not NAME_cpu).  `guard` is asked about
+    arguments of different dtypes before they are promoted.  `shape` is the rule for the output's shape (one tuple, or a list of them where
     there are several outputs), given the inputs' shapes and the statics.  `geometry` is the rule of a view.
-    `backward` is PyTorch's name for the node, without its trailing "Backward0".
+    `backward` is PyTorch's name for the node, without its trailing "Backward0"; `overload(tensors, statics)` gives the
+    number in the place of 0, for operators that PyTorch has several forms of.
     """
 
     __slots__ = (
-        "accepts", "backward", "cpu", "dtype", "expr", "geometry", "kind", "list_input", "multi", "name", "plans",
-        "result", "rules", "shape", "statics", "tensors",
+        "accepts", "backward", "cpu", "dtype", "expr", "fits", "floats", "geometry", "guard", "keeps_dtype", "kind", "list_input", "multi", "name",
+        "overload", "plans", "refusals", "result", "rules", "shape", "statics", "tensors",
     )  # fmt: skip
 
     def __init__(
@@ -68,6 +84,9 @@ class Op:
         dtype: Callable[..., Any] | None = None,
         geometry: Callable[..., Any] | None = None,
         backward: str | None = None,
+        overload: Callable[[tuple[Any, ...], tuple[Any, ...]], int] | None = None,
+        refusals: dict[str, str] | None = None,
+        guard: Callable[..., None] | None = None,
         multi: bool = False,
     ):
         if kind not in KINDS:
@@ -79,6 +98,10 @@ class Op:
         self.statics = tuple(statics.split())
         self.kind, self.cpu, self.expr, self.result, self.accepts = kind, cpu, expr, result, accepts
         self.shape, self.dtype, self.geometry, self.multi = shape, dtype, geometry, multi
+        self.overload, self.refusals, self.guard = overload, refusals or {}, guard
+        self.floats = result.startswith("float")
+        self.keeps_dtype = result in ("same", "float")
+        self.fits = tuple(c in accepts for c in "bifc")
         self.backward = backward or "".join(p.capitalize() for p in name.split("_"))
         self.rules = tuple(self._rule(k, f) for k, f in (grads or {}).items())
         self.plans: dict[Any, Any] = {}
@@ -99,10 +122,9 @@ class Op:
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
 
-    @property
-    def node_name(self) -> str:
+    def node_name(self, overload: int = 0) -> str:
         """PyTorch's name of the tape node."""
-        return self.backward + "Backward0"
+        return f"{self.backward}Backward{overload}"
 
 
 OPS: dict[str, Op] = {}

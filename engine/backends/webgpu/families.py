@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import products, reductions
+from . import normalise, products, reductions
 
 
 def register(backend: Any) -> None:
@@ -15,3 +15,4 @@ def register(backend: Any) -> None:
     put("to_dtype", backend.cast)
     reductions.register(backend)
     products.register(backend)
+    normalise.register(backend)
