@@ -143,7 +143,7 @@ class TapescopeApp(App[int]):
             else:
                 self.notify("This is the recovered work; save it to keep it.", timeout=6)
         elif said == "discard":
-            journal.discard(self.document)
+            journal.discard(found)
 
     # -- the end ------------------------------------------------------------------------------------
 

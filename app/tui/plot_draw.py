@@ -9,6 +9,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
+import textwrap
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
@@ -29,6 +30,8 @@ _FEWEST_COLUMNS = 20
 
 _SCALE = ((0.0, "#440154"), (0.25, "#3b528b"), (0.5, "#21918c"), (0.75, "#5ec962"), (1.0, "#fde725"))
 _MANY_POINTS = 4000
+_COLOUR_BAR = 10
+"""Columns that the colour bar of a heat map takes, with its numbers."""
 
 
 def draw(figure: Any, width: int, look: Look, height: int = 0) -> list[Text]:
@@ -48,8 +51,13 @@ def draw(figure: Any, width: int, look: Look, height: int = 0) -> list[Text]:
     if read.left_out or not read.panels:
         kinds = ", ".join(dict.fromkeys(read.left_out))
         said = f"{kinds} traces are not drawn in the terminal" if kinds else "The figure has nothing to draw"
-        lines.append(Text(f"{said}; open the figure in the browser to see it.", look.muted, end=""))
+        lines.extend(_words(f"{said}; open the figure in the browser to see it.", width, look.muted))
     return lines
+
+
+def _words(sentence: str, width: int, style: Style) -> list[Text]:
+    """A sentence broken between words."""
+    return [Text(piece, style, end="", no_wrap=True) for piece in textwrap.wrap(inert(sentence), max(width, 8))]
 
 
 def _centred(text: str, width: int, style: Style) -> Text:
@@ -79,7 +87,7 @@ def _parsed(colour: Any) -> str | None:
     if not isinstance(colour, str):
         return None
     try:
-        return Color.parse(colour.replace(" ", "") if colour.startswith("rgb") else colour).hex6
+        return Color.parse(colour.replace(" ", "") if colour.startswith("rgb") else colour).hex6.lower()
     except ColorParseError:
         return None
 
@@ -122,7 +130,7 @@ class _Gradient:
             place = min(max(bisect.bisect_right([p for p, _ in pairs], t), 1), len(pairs) - 1)
             (a, first), (b, second) = pairs[place - 1], pairs[place]
             mix = (t - a) / (b - a) if b > a else 0.0
-            table.append(Color.parse(first).blend(Color.parse(second), min(max(mix, 0.0), 1.0)).hex6)
+            table.append(Color.parse(first).blend(Color.parse(second), min(max(mix, 0.0), 1.0)).hex6.lower())
         self._table = table
 
     def __call__(self, value: Any) -> str | None:
@@ -193,7 +201,8 @@ def _panel(panel: Panel, figure: Figure, width: int, height: int, look: Look) ->
     y_ticks = y_scale.ticks(max(2, rows // 3 if y_scale.kind != "category" else rows)) if show_y else []
     margin = min(max((cell_len(inert(label)) for _, label in y_ticks), default=0), max(4, width // 3))
     left = margin + 1
-    columns = max(2, width - left - 1)
+    bar = bool(maps) and maps[0].type == "heatmap" and maps[0].raw.get("showscale") is not False and width >= 40
+    columns = max(2, width - left - 1 - (_COLOUR_BAR if bar else 0))
     if maps and panel.y_axis.get("scaleanchor"):
         z = maps[0].z
         if z and z[0]:
@@ -225,7 +234,7 @@ def _panel(panel: Panel, figure: Figure, width: int, height: int, look: Look) ->
     if x_title:
         title = inert(x_title)[:columns]
         canvas.text(left + (columns - cell_len(title)) // 2, top + rows + below - 1, title, look.muted)
-    if maps and maps[0].type == "heatmap" and columns + left + 12 <= width:
+    if bar:
         _colour_bar(canvas, maps[0], figure, left + columns + 2, top, rows, look)
     return canvas
 
@@ -253,7 +262,7 @@ def _x_labels(canvas: Canvas, scale: Scale, left: int, columns: int, row: int, l
 def _colour_bar(canvas: Canvas, trace: Trace, figure: Figure, column: int, top: int, rows: int, look: Look) -> None:
     numbers = _numbers([v for row in trace.z for v in row])
     gradient = _gradient(trace, figure, numbers)
-    if trace.raw.get("showscale") is False or gradient.high <= gradient.low:
+    if gradient.high <= gradient.low:
         return
     for row in range(rows):
         upper, lower = (

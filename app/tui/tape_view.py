@@ -77,16 +77,29 @@ class TapeView(RowsView):
             return
         self.catch_up()
 
+    def _failed(self, error: Exception) -> None:
+        """A tape that cannot be shown must not take the notebook's window down."""
+        self.graph = self.outline = None
+        self._rows = []
+        self.say(f"This tape cannot be shown ({type(error).__name__}: {error}).")
+        self.rows_changed()
+
     def catch_up(self) -> None:
         """Draw the snapshot that was put off, if any."""
         if self._pending is None:
             return
+        try:
+            self._draw_pending()
+        except Exception as error:
+            self._failed(error)
+
+    def _draw_pending(self) -> None:
+        tape, self._pending = self._pending, None
         # Imported with the first tape: the views bring the engine with them, and the first paint should not wait for it.
         from ...graphviz_views.outline import Outline
         from ...graphviz_views.tape import build_tape
 
         began = time.monotonic()
-        tape, self._pending = self._pending, None
         key = self._key(self.cursor)
         top = self.scroll_offset.y
         under_cursor = self.cursor - top

@@ -40,7 +40,7 @@ DARK = Theme(
         "syntax-class": "#e8c268",
         "syntax-builtin": "#63c5cf",
         "syntax-decorator": "#e8c268",
-        "syntax-comment": "#79828f",
+        "syntax-comment": "#858f9d",
         "plot-1": "#6cb6ff",
         "plot-2": "#f2a65a",
         "plot-3": "#7fcf8f",
@@ -165,7 +165,7 @@ def _look(name: str, roles: tuple[tuple[str, str], ...], dark: bool) -> Look:
     role = dict(roles)
 
     def mix(below: str, above: str, amount: float) -> str:
-        return Color.parse(role[below]).blend(Color.parse(role[above]), amount).hex6
+        return Color.parse(role[below]).blend(Color.parse(role[above]), amount).hex6.lower()
 
     role["soft"] = mix("background", "foreground", 0.8)
     role["muted"] = mix("background", "foreground", 0.6)
@@ -227,7 +227,7 @@ def look_of(theme: Theme, variables: dict[str, str]) -> Look:
     ):  # fmt: skip
         colour = Color.parse(variables.get(key) or generated[key])
         # The terminal's own colours have no value that could be mixed.
-        roles[key] = _FALLBACK[theme.dark][key] if colour.ansi is not None else colour.hex6
+        roles[key] = _FALLBACK[theme.dark][key] if colour.ansi is not None else colour.hex6.lower()
     roles.update({key: value for key, value in theme.variables.items() if key.startswith(("syntax-", "plot-"))})
     return _look(theme.name, tuple(roles.items()), theme.dark)
 
