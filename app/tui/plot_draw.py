@@ -201,8 +201,10 @@ def _panel(panel: Panel, figure: Figure, width: int, height: int, look: Look) ->
     y_ticks = y_scale.ticks(max(2, rows // 3 if y_scale.kind != "category" else rows)) if show_y else []
     margin = min(max((cell_len(inert(label)) for _, label in y_ticks), default=0), max(4, width // 3))
     left = margin + 1
-    bar = bool(maps) and maps[0].type == "heatmap" and maps[0].raw.get("showscale") is not False and width >= 40
-    columns = max(2, width - left - 1 - (_COLOUR_BAR if bar else 0))
+    with_colours = (
+        bool(maps) and maps[0].type == "heatmap" and maps[0].raw.get("showscale") is not False and width >= 40
+    )
+    columns = max(2, width - left - 1 - (_COLOUR_BAR if with_colours else 0))
     if maps and panel.y_axis.get("scaleanchor"):
         z = maps[0].z
         if z and z[0]:
@@ -234,7 +236,7 @@ def _panel(panel: Panel, figure: Figure, width: int, height: int, look: Look) ->
     if x_title:
         title = inert(x_title)[:columns]
         canvas.text(left + (columns - cell_len(title)) // 2, top + rows + below - 1, title, look.muted)
-    if bar:
+    if with_colours:
         _colour_bar(canvas, maps[0], figure, left + columns + 2, top, rows, look)
     return canvas
 

@@ -168,8 +168,8 @@ def _look(name: str, roles: tuple[tuple[str, str], ...], dark: bool) -> Look:
         return Color.parse(role[below]).blend(Color.parse(role[above]), amount).hex6.lower()
 
     role["soft"] = mix("background", "foreground", 0.8)
-    role["muted"] = mix("background", "foreground", 0.6)
-    role["faint"] = mix("background", "foreground", 0.38)
+    role["muted"] = mix("background", "foreground", 0.6 if dark else 0.7)
+    role["faint"] = mix("background", "foreground", 0.38 if dark else 0.45)
 
     def of(key: str, bold: bool | None = None) -> Style:
         return Style(color=role[key], bold=bold)
