@@ -30,23 +30,13 @@ fn with_sign(x: f32, s: f32) -> f32 {
 }
 
 // Of two numbers; NaN wins.
-fn max_nan(x: f32, y: f32) -> f32 {
-  if (is_nan(x)) { return x; }
-  if (is_nan(y)) { return y; }
-  return select(y, x, x > y);
-}
-fn min_nan(x: f32, y: f32) -> f32 {
-  if (is_nan(x)) { return x; }
-  if (is_nan(y)) { return y; }
-  return select(y, x, x < y);
-}
+fn max_nan(x: f32, y: f32) -> f32 { return select(select(y, x, x > y || is_nan(x)), y, is_nan(y)); }
+fn min_nan(x: f32, y: f32) -> f32 { return select(select(y, x, x < y || is_nan(x)), y, is_nan(y)); }
 
-// 2^k for k in [-149, 127], without a table.
-fn power_of_two(k: i32) -> f32 {
-  if (k >= -126) { return bitcast<f32>(u32(k + 127) << 23u); }
-  return bitcast<f32>(1u << u32(k + 149));
-}
+// 2^k for k in [-126, 127].
+fn power_of_two(k: i32) -> f32 { return bitcast<f32>(u32(k + 127) << 23u); }
 
+// x 2^k for k in [-252, 254]; in two factors, so that the result may be subnormal.
 fn scale_by(x: f32, k: i32) -> f32 {
   let h = k / 2;
   return x * power_of_two(h) * power_of_two(k - h);
@@ -86,11 +76,14 @@ fn exp_reduce(x: f32) -> vec2<f32> {
   return vec2<f32>(k, (x - k * 0.693359375) - k * -0.00021219444005469058);
 }
 fn exp_f(x: f32) -> f32 {
-  if (is_nan(x)) { return x; }
-  if (x > 88.72284) { return infinity(); }
-  if (x < -104.0) { return 0.0; }
+  let q = exp_reduce(clamp(x, -104.0, 89.0));
+  let e = scale_by(1.0 + exp_part(q.y), i32(q.x));
+  return select(select(e, infinity(), x > 88.72284), x, is_nan(x));
+}
+// For arguments that are not positive, as in softmax: no overflow to look for, and results below 2^-126 become 0.
+fn exp_nonpositive(x: f32) -> f32 {
   let q = exp_reduce(x);
-  return scale_by(1.0 + exp_part(q.y), i32(q.x));
+  return select((1.0 + exp_part(q.y)) * power_of_two(i32(q.x)), 0.0, x < -87.0);
 }
 fn expm1_f(x: f32) -> f32 {
   if (is_nan(x)) { return x; }
@@ -123,14 +116,10 @@ fn log1p_tail(f: f32) -> f32 {
 }
 // A positive finite number as (exponent, mantissa - 1), the mantissa in [sqrt(1/2), sqrt(2)).
 fn log_reduce(x: f32) -> vec2<f32> {
-  var b = bitcast<u32>(x);
-  var k = 0;
-  if (b < 0x00800000u) {
-    b = bitcast<u32>(x * 8388608.0);
-    k = -23;
-  }
+  let small = bitcast<u32>(x) < 0x00800000u;
+  let b = bitcast<u32>(select(x, x * 8388608.0, small));
   let shifted = b - 0x3f3504f3u;  // the bits of sqrt(1/2)
-  k += i32(shifted) >> 23u;
+  let k = (bitcast<i32>(shifted) >> 23u) - select(0, 23, small);
   let m = bitcast<f32>((shifted & 0x007fffffu) + 0x3f3504f3u);
   return vec2<f32>(f32(k), m - 1.0);
 }
@@ -141,9 +130,10 @@ fn log_special(x: f32) -> f32 {
   return x;
 }
 fn log_f(x: f32) -> f32 {
-  if (!(x > 0.0) || !is_finite(x)) { return log_special(x); }
   let q = log_reduce(x);
-  return q.x * 0.693359375 + (q.y + (log1p_tail(q.y) + q.x * -0.00021219444005469058));
+  let r = q.x * 0.693359375 + (q.y + (log1p_tail(q.y) + q.x * -0.00021219444005469058));
+  if (!(x > 0.0) || !is_finite(x)) { return log_special(x); }
+  return r;
 }
 fn log2_f(x: f32) -> f32 {
   if (!(x > 0.0) || !is_finite(x)) { return log_special(x); }
@@ -344,18 +334,14 @@ fn cosh_f(x: f32) -> f32 {
 }
 // The polynomial below 0.625, in u = x^2.
 fn tanh_f(x: f32) -> f32 {
-  if (is_nan(x)) { return x; }
   let a = abs(x);
-  if (a < 0.625) {
-    let u = x * x;
-    return x + x * u * (-0.3333333 + u * (0.1333321 + u * (-0.053947204 + u * (0.021702967 + u * (-0.008182674
-      + u * 0.0021475369)))));
-  }
-  if (a > 9.2) { return with_sign(1.0, x); }
-  return with_sign(1.0 - 2.0 / (exp_f(2.0 * a) + 1.0), x);
+  let u = x * x;
+  let p = x + x * u * (-0.3333333 + u * (0.1333321 + u * (-0.053947204 + u * (0.021702967 + u * (-0.008182674
+    + u * 0.0021475369)))));
+  let e = exp_nonpositive(-2.0 * a);
+  return select(with_sign((1.0 - e) / (1.0 + e), x), p, a < 0.625 || is_nan(x));
 }
 fn sigmoid_f(x: f32) -> f32 {
-  if (is_nan(x)) { return x; }
   let e = exp_f(-abs(x));
   return select(1.0, e, x < 0.0) / (1.0 + e);
 }

@@ -134,7 +134,9 @@ def build(
     def load_a(step: int, at: str) -> list[str]:
         """Lines that read what step `step` of the unrolled four needs of a."""
         if a_form == "m":
-            return [f"let a{step}_{i} = {typed(f'a[ar{i} + ({at}) * a_k]', a_code, True)};" for i in range(-(-rows // 4))]
+            return [
+                f"let a{step}_{i} = {typed(f'a[ar{i} + ({at}) * a_k]', a_code, True)};" for i in range(-(-rows // 4))
+            ]
         if a_form == "s":
             return [f"let a{step}_{i} = {typed(f'a[ar{i} + ({at}) * a_k]', a_code, False)};" for i in range(rows)]
         return []

@@ -121,7 +121,9 @@ def build(
     """
     t = accumulator(name, input_code)
     arg = name in ("argmax", "argmin")
-    p = Program(f"{name}.{form}{'.partial' if partial else ''}{'.wide' if wide else ''}", (TREE if form == "tree" else GROUP, 1))
+    p = Program(
+        f"{name}.{form}{'.partial' if partial else ''}{'.wide' if wide else ''}", (TREE if form == "tree" else GROUP, 1)
+    )
     if partial:
         source = p.buffer("values", partial_code(t), wide=wide)
         indices = p.buffer("places", "u32", wide=wide) if arg else None
@@ -185,7 +187,11 @@ def build(
         p.main("  " * d + "}")
     p.main("var a = merge(merge(a0, a1), merge(a2, a3));" if wide else "var a = a0;")
     if form == "tree":
-        put, get = ("select(0u, 1u, a)", "(shared_values[lane + width] != 0u)") if kind == "bool" else ("a", "shared_values[lane + width]")
+        put, get = (
+            ("select(0u, 1u, a)", "(shared_values[lane + width] != 0u)")
+            if kind == "bool"
+            else ("a", "shared_values[lane + width]")
+        )
         p.main(
             f"shared_values[lane] = {put};",
             "workgroupBarrier();",

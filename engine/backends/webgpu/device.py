@@ -45,6 +45,8 @@ class Device:
         self._pipelines: dict[tuple[str, str, int], int] = {}
         self._names: dict[int, str] = {}
         self._untimed: list[tuple[str, tuple[int, int, int]]] = []
+        self._fault: Block | None = None
+        self._guards: list[tuple[str, str]] = []
 
     # -- kernels ------------------------------------------------------------------------------------------------
 
@@ -128,6 +130,34 @@ class Device:
             taken = seconds[i] if seconds is not None and i < len(seconds) else None
             bus.publish(KernelLaunched(name, name.partition(".")[0], "webgpu", grid, taken))
 
+    def guard(self, op: str, what: str) -> tuple[int, int]:
+        """For a kernel that checks its indices: the handle of the fault buffer, and a code for this launch.
+
+        The next read of a value looks whether a code was written, and raises IndexError with `op` and `what` if so.
+        """
+        if self._fault is None:
+            self._fault = self.upload(bytes(16), 16)
+        if not self._guards or self._guards[-1] != (op, what):
+            if len(self._guards) >= 256:
+                self._check_guards()
+            self._guards.append((op, what))
+        return self._fault.handle, len(self._guards)
+
+    def _check_guards(self) -> None:
+        fault, guards = self._fault, self._guards
+        if fault is None or not guards:
+            return
+        self._guards = []
+        self.flush()
+        with self._losing():
+            code, index = memoryview(self.gpu.read(fault.buffer, 0, 8)).cast("I")
+        if code:
+            with self._losing():
+                self.gpu.write(fault.buffer, 0, bytes(16))
+            op, what = guards[min(code, len(guards)) - 1]
+            index -= (index >> 31) << 32
+            raise IndexError(f"{what.format(index=index)} (in {op} on device 'webgpu', noticed when a value was read)")
+
     # -- values -------------------------------------------------------------------------------------------------
 
     def upload(self, data: Any, nbytes: int) -> Block:
@@ -143,12 +173,15 @@ class Device:
         if not block.buffer:
             block.handle  # noqa: B018  (raises with the reason)
         self.flush()
+        if self._guards:
+            self._check_guards()
         with self._losing():
             return self.gpu.read(block.buffer, offset, nbytes)
 
     def wait(self) -> None:
         """Submit, and wait until everything has run."""
         self.flush()
+        self._check_guards()
         with self._losing():
             self.gpu.wait()
 

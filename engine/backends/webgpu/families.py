@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import normalise, products, reductions
+from . import indexing, normalise, products, reductions
 
 
 def register(backend: Any) -> None:
@@ -16,3 +16,4 @@ def register(backend: Any) -> None:
     reductions.register(backend)
     products.register(backend)
     normalise.register(backend)
+    indexing.register(backend)

@@ -62,7 +62,9 @@ class Products:
                 backend._fill(0, out=out)
                 return backend.products["affine"](out, bias, alpha, beta)
             return out
-        target = out if splits == 1 else GpuArray(device.pool.take(splits * numel(shape) * 4), kind, (splits, *shape), ())
+        target = (
+            out if splits == 1 else GpuArray(device.pool.take(splits * numel(shape) * 4), kind, (splits, *shape), ())
+        )
         use_bias = bias is not None and beta != 0 and splits == 1
         for pipeline, grid, words, tail, work, a_step, b_step, units in launches:
             head = [tail, a.offset // units[0] + a_step, b.offset // units[1] + b_step, bias.offset if use_bias else 0]  # type: ignore[union-attr]
@@ -78,7 +80,11 @@ class Products:
             total = backend.kernels["sum"](target, (0,), False)
             out = total if total.dtype is a.dtype else backend.cast(total, a.dtype)
             if bias is not None and (beta != 0 or alpha != 1):
-                return backend.products["affine"](out, bias, alpha, beta) if beta != 0 else backend.products["scaled"](out, alpha)
+                return (
+                    backend.products["affine"](out, bias, alpha, beta)
+                    if beta != 0
+                    else backend.products["scaled"](out, alpha)
+                )
         elif bias is not None and not use_bias and alpha != 1:
             return backend.products["scaled"](out, alpha)
         return out
@@ -133,7 +139,9 @@ class Products:
         launches = []
         step = max(1, MAX_WORKGROUPS // splits)
         if layers > step and len(batch) > 1:
-            raise ValueError(f"a stack of {layers} matrix products in {len(batch)} uneven dimensions is too many for one launch")
+            raise ValueError(
+                f"a stack of {layers} matrix products in {len(batch)} uneven dimensions is too many for one launch"
+            )
         for first in range(0, layers, step):
             count = min(step, layers - first)
             made = kernels.words(
@@ -145,7 +153,9 @@ class Products:
             tail = first * m * n // (4 if store4 else 1)
             a_step, b_step = (first * batch[0][1] // units[0], first * batch[0][2] // units[1]) if first else (0, 0)
             work = count * m * n * depth
-            launches.append((pipeline, kernels.grid(m, n, count * splits, tile), words, tail, work, a_step, b_step, units))
+            launches.append(
+                (pipeline, kernels.grid(m, n, count * splits, tile), words, tail, work, a_step, b_step, units)
+            )
         return shape, nbytes, launches, splits, backend.dtypes.float32 if splits > 1 else a.dtype
 
 

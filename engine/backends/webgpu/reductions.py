@@ -69,7 +69,8 @@ class Reduction:
             [tuple([t for d, t in enumerate(x.strides) if d not in reduced])],
         )
         sizes, (steps,) = merged(
-            tuple([s for d, s in enumerate(x.shape) if d in reduced]), [tuple([t for d, t in enumerate(x.strides) if d in reduced])]
+            tuple([s for d, s in enumerate(x.shape) if d in reduced]),
+            [tuple([t for d, t in enumerate(x.strides) if d in reduced])],
         )
         outer = list(zip(outer_sizes, outer_steps))[::-1]
         inner = list(zip(sizes, steps))[::-1]
@@ -86,8 +87,15 @@ class Reduction:
         columns = not wide and step != 1 and outer[0][1] == 1 and outer[0][0] >= 16
         form = "serial" if columns and outputs >= 256 else backend.profile.rows
         splits = kernels.splits_for(outputs, count, size // 4 if wide else size, form)
-        return shape, dtype, nbytes, tuple(
-            self._passes(code, out_code, outputs, count, size, step, others, outer, ranks, wide, columns, form, splits)
+        return (
+            shape,
+            dtype,
+            nbytes,
+            tuple(
+                self._passes(
+                    code, out_code, outputs, count, size, step, others, outer, ranks, wide, columns, form, splits
+                )
+            ),
         )
 
     def _passes(
@@ -107,7 +115,9 @@ class Reduction:
             )  # fmt: skip
             words = kernels.words(0, 0, outputs, splits, size, count, step, others, outer, ranks, wide)
             targets = [] if last else [outputs * splits * item] * (2 if arg else 1)
-            passes.append((device.pipeline(kernel), kernels.grid(outputs, splits, form), list(words), 4 if wide else 1, targets))
+            passes.append(
+                (device.pipeline(kernel), kernels.grid(outputs, splits, form), list(words), 4 if wide else 1, targets)
+            )
             if last:
                 return passes
             size, step, others, outer, ranks = splits, 1, [], [(outputs, splits)], (0, 1)
@@ -132,7 +142,9 @@ class Reduction:
                 backend.copy(part(backend, whole, kept, *r), p)
             return out
         if self.name in ("argmax", "argmin"):
-            raise TooLarge(f"{self.name} over a dimension that is too large for one binding of the WebGPU device; use device='cpu'.")
+            raise TooLarge(
+                f"{self.name} over a dimension that is too large for one binding of the WebGPU device; use device='cpu'."
+            )
         join = backend.joins[self.name]
         total = parts[0]
         for r, p in zip(rows[1:], parts[1:]):
@@ -158,6 +170,13 @@ def register(backend: Any) -> None:
         backend.kernels[name] = Reduction(backend, name, dtypes.bool_)
     for name in ("argmax", "argmin"):
         backend.kernels[name] = Reduction(backend, name, dtypes.int64)
-    join = {"sum": "x + y", "prod": "x * y", "amax": "maximum(x, y)", "amin": "minimum(x, y)", "any": "x | y", "all": "x & y"}
+    join = {
+        "sum": "x + y",
+        "prod": "x * y",
+        "amax": "maximum(x, y)",
+        "amin": "minimum(x, y)",
+        "any": "x | y",
+        "all": "x & y",
+    }
     backend.joins = {n: Pointwise(backend, f"join_{n}", e, ("x", "y"), "same") for n, e in join.items()}
     backend.joins["weighted"] = Pointwise(backend, "join_mean", "x * a + y * b", ("x", "y", "a", "b"), "same")

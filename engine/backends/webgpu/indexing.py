@@ -1,0 +1,344 @@
+"""Launches of the kernels that move elements by integer tensors, and of those made of copies: cat, windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....webgpu_kernels import indexing as kernels
+from .array import GpuArray, broadcast, is_row_major, numel, row_major, spread
+
+LINK_LIMIT = 16_384
+"""Source rows up to which chains are found on the device, in quadratic time; above, the host sorts the keys."""
+
+
+class Indexing:
+    """The index operators of one backend."""
+
+    def __init__(self, backend: Any):
+        self.backend = backend
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def _take(
+        self, op: str, x: GpuArray, shape: tuple[int, ...], strides: Sequence[int],
+        indices: Sequence[tuple[GpuArray, int, int, Sequence[int]]],
+    ) -> GpuArray:  # fmt: skip
+        """`indices` are (array, size of the dimension, stride in x, strides in the output's dimensions)."""
+        backend = self.backend
+        device = backend.device
+        out = backend.empty(shape, x.dtype)
+        if not numel(shape):
+            return out
+        if not all(size for _, size, _, _ in indices):
+            raise IndexError(f"{op}: there is nothing to take from a dimension of size 0")
+        fault, code = device.guard(op, _out_of_range([s for _, s, _, _ in indices]))
+        words, rank = kernels.take_words(
+            shape, code, x.offset, strides, [(i.offset, size, step, steps) for i, size, step, steps in indices]
+        )
+        kernel = kernels.take(backend.code(x.dtype), tuple(backend.code(i.dtype) for i, *_ in indices), rank)
+        handles = [x.block.handle, *[i.block.handle for i, *_ in indices], fault, out.block.handle]
+        device.launch(device.pipeline(kernel), kernels.grid(numel(shape)), handles, words)
+        return out
+
+    def index_select(self, x: GpuArray, index: GpuArray, dim: int) -> GpuArray:
+        """The parts of x at the places of a vector along `dim`."""
+        n = numel(index.shape)
+        shape = (*x.shape[:dim], n, *x.shape[dim + 1 :])
+        strides = [0 if d == dim else s for d, s in enumerate(x.strides)]
+        steps = [0] * len(shape)
+        steps[dim] = index.strides[0] if index.strides else 0
+        return self._take("index_select", x, shape, strides, [(index, x.shape[dim], x.strides[dim], steps)])
+
+    def gather(self, x: GpuArray, index: GpuArray, dim: int) -> GpuArray:
+        """out[c] = x[c with index[c] for c_dim]."""
+        if not x.shape:
+            return self.backend.contiguous(
+                GpuArray(x.block, x.dtype, index.shape, (0,) * len(index.shape), x.offset, False)
+            )
+        strides = [0 if d == dim else s for d, s in enumerate(x.strides)]
+        return self._take("gather", x, index.shape, strides, [(index, x.shape[dim], x.strides[dim], index.strides)])
+
+    def index(self, x: GpuArray, indices: tuple[Any, ...]) -> GpuArray:
+        """x[indices] with an integer array or None for each dimension."""
+        arrays = self._arrays(indices)
+        at, common, shape, place = _layout(x.shape, arrays)
+        strides = [0] * len(shape)
+        rest = [d for d in range(len(x.shape)) if d not in at]
+        for d, where in zip(rest, place.rest):
+            strides[where] = x.strides[d]
+        used = []
+        for d in at:
+            i = arrays[d]
+            assert i is not None
+            steps = [0] * len(shape)
+            for c, s in enumerate(spread(i.shape, i.strides, common)):
+                steps[place.common + c] = s
+            used.append((i, x.shape[d], x.strides[d], steps))
+        if len(used) <= kernels.MAX_INDICES:
+            return self._take("index", x, shape, strides, used)
+        raise RuntimeError(
+            f"indexing with {len(used)} tensors at once is more than the webgpu device can bind; use device='cpu'"
+        )
+
+    def _arrays(self, indices: Sequence[Any]) -> list[GpuArray | None]:
+        """Index tensors as arrays of this device."""
+        out: list[GpuArray | None] = []
+        for i in indices:
+            a = getattr(i, "_data", i)
+            if isinstance(a, np.ndarray):
+                a = self.backend.upload(a, self.backend.dtypes.of_numpy(a.dtype))
+            out.append(a)
+        return out
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    def index_put(self, x: GpuArray, values: GpuArray, indices: tuple[Any, ...], accumulate: bool) -> GpuArray:
+        """x with `values` (of the shape of x[indices], or broadcast to it) written or added at the places."""
+        arrays = self._arrays(indices)
+        at, common, shape, place = _layout(x.shape, arrays)
+        rest = [d for d in range(len(x.shape)) if d not in at]
+        # Source rows: the values with the indices' dimensions in front.
+        strides = spread(values.shape, values.strides, shape)
+        order = [place.common + c for c in range(len(common))] + list(place.rest)
+        rows = tuple([shape[o] for o in order])
+        source = self._row_major(
+            GpuArray(values.block, values.dtype, rows, tuple([strides[o] for o in order]), values.offset, False)
+        )
+        key_strides, step = [0] * len(x.shape), 1
+        for d in reversed(at):
+            key_strides[d], step = step, step * x.shape[d]
+        used = []
+        for d in at:
+            i = arrays[d]
+            assert i is not None
+            used.append((i, x.shape[d], key_strides[d], spread(i.shape, i.strides, common)))
+        within, width = [0] * len(x.shape), 1
+        for d in reversed(rest):
+            within[d], width = width, width * x.shape[d]
+        return self._write_rows("index_put", x, source, used, common, key_strides, within, width, step, accumulate)
+
+    def index_add(self, x: GpuArray, index: GpuArray, source: GpuArray, dim: int) -> GpuArray:
+        """x with the parts of `source` added at the places of a vector along `dim`."""
+        order = [dim, *[d for d in range(len(x.shape)) if d != dim]]
+        rows = GpuArray(
+            source.block, source.dtype, tuple([source.shape[o] for o in order]), tuple([source.strides[o] for o in order]), source.offset,
+            False,
+        )  # fmt: skip
+        keys, within, width = [0] * len(x.shape), [0] * len(x.shape), 1
+        keys[dim] = 1
+        for d in reversed(order[1:]):
+            within[d], width = width, width * x.shape[d]
+        n = numel(index.shape)
+        flat = GpuArray(index.block, index.dtype, (n,), index.strides or (0,), index.offset)
+        used = [(flat, x.shape[dim], 1, flat.strides)]
+        return self._write_rows(
+            "index_add", x, self._row_major(rows), used, (n,), keys, within, width, x.shape[dim], True
+        )
+
+    def _row_major(self, a: GpuArray) -> GpuArray:
+        if is_row_major(a.shape, a.strides):
+            return GpuArray(a.block, a.dtype, a.shape, row_major(a.shape), a.offset)
+        return self.backend.contiguous(a)
+
+    def _write_rows(
+        self, op: str, x: GpuArray, source: GpuArray, indices: Sequence[Any], common: tuple[int, ...], key_strides: Sequence[int],
+        within: Sequence[int], width: int, count: int, add: bool,
+    ) -> GpuArray:  # fmt: skip
+        backend = self.backend
+        device = backend.device
+        n = numel(common)
+        if not n or not numel(x.shape):
+            return backend.contiguous(x)
+        if len(indices) > kernels.MAX_INDICES:
+            raise RuntimeError(
+                f"{op} with {len(indices)} index tensors is more than the webgpu device can bind; use device='cpu'"
+            )
+        fault, code = device.guard(op, _out_of_range([s for _, s, _, _ in indices]))
+        words, rank = kernels.keys_words(
+            common, code, [(i.offset, size, step, steps) for i, size, step, steps in indices]
+        )
+        key = device.pool.take(4 * n)
+        kernel = kernels.keys(tuple(backend.code(i.dtype) for i, *_ in indices), rank)
+        device.launch(
+            device.pipeline(kernel), kernels.grid(n), [*[i.block.handle for i, *_ in indices], fault, key.handle], words
+        )  # fmt: skip
+        heads = device.pool.take(4 * count)
+        nexts = None
+        if add and n > LINK_LIMIT:
+            heads, nexts = self._linked_by_host(key, n, count)
+        else:
+            device.clear_bytes(heads.handle, 0, 4 * count)
+            if add:
+                nexts = device.pool.take(4 * n)
+                device.launch(
+                    device.pipeline(kernels.links()), kernels.grid(n), [key.handle, heads.handle, nexts.handle], [n], n * n // 8
+                )  # fmt: skip
+            else:
+                device.launch(device.pipeline(kernels.owners()), kernels.grid(n), [key.handle, heads.handle], [n])
+        out = backend.empty(x.shape, x.dtype)
+        words, rank = kernels.by_rows_words(x.shape, x.offset, source.offset, width, x.strides, key_strides, within)
+        handles = [
+            x.block.handle,
+            source.block.handle,
+            heads.handle,
+            *([nexts.handle] if nexts else []),
+            out.block.handle,
+        ]
+        device.launch(
+            device.pipeline(kernels.by_rows(backend.code(x.dtype), rank, add)),
+            kernels.grid(numel(x.shape)),
+            handles,
+            words,
+        )
+        return out
+
+    def _linked_by_host(self, key: Any, n: int, count: int) -> tuple[Any, Any]:
+        """Chains of sources by a stable sort on the host, for lists too long to search."""
+        device = self.backend.device
+        keys = np.frombuffer(device.read(key, 0, 4 * n), np.int32)
+        order = np.argsort(keys, kind="stable").astype(np.uint32)
+        sorted_keys = keys[order]
+        heads, nexts = np.zeros(count, np.uint32), np.zeros(n, np.uint32)
+        same = sorted_keys[1:] == sorted_keys[:-1]
+        nexts[order[:-1][same]] = order[1:][same] + 1
+        first = np.concatenate([[True], ~same])
+        heads[sorted_keys[first]] = order[first] + 1
+        return device.upload(heads, heads.nbytes), device.upload(nexts, nexts.nbytes)
+
+    def scatter(self, x: GpuArray, index: GpuArray, src: GpuArray, dim: int) -> GpuArray:
+        """x with src[c] written at [index[c]] along `dim`; of several writes to one place the last counts."""
+        return self._scatter(x, index, src, dim, False)
+
+    def scatter_add(self, x: GpuArray, index: GpuArray, src: GpuArray, dim: int) -> GpuArray:
+        """x with src[c] added at [index[c]] along `dim`."""
+        return self._scatter(x, index, src, dim, True)
+
+    def _scatter(self, x: GpuArray, index: GpuArray, src: GpuArray, dim: int, add: bool) -> GpuArray:
+        backend = self.backend
+        device = backend.device
+        if not numel(index.shape) or not numel(x.shape):
+            return backend.contiguous(x)
+        op = "scatter_add" if add else "scatter"
+        out = backend.empty(x.shape, x.dtype)
+        fault, code = device.guard(op, _out_of_range([x.shape[dim]]))
+        words, rank = kernels.scatter_words(
+            x.shape, code, (x.offset, index.offset, src.offset), dim, index.shape, x.strides, index.strides, src.strides
+        )
+        kernel = kernels.scatter(backend.code(x.dtype), backend.code(index.dtype), rank, add)
+        handles = [x.block.handle, index.block.handle, src.block.handle, fault, out.block.handle]
+        n = numel(x.shape)
+        device.launch(device.pipeline(kernel), kernels.grid(n), handles, words, n * index.shape[dim])
+        return out
+
+    def nll_loss(self, x: GpuArray, target: GpuArray, weight: GpuArray | None, ignore: int) -> GpuArray:
+        """-x[i, target[i]] for each row, times the class's weight; 0 for targets to ignore."""
+        backend = self.backend
+        device = backend.device
+        n, classes = x.shape
+        out = backend.empty((n,), x.dtype)
+        if not n:
+            return out
+        fault, code = device.guard("nll_loss", "Target {index} is out of bounds.")
+        kernel = kernels.nll(
+            backend.code(x.dtype), backend.code(target.dtype), None if weight is None else backend.code(weight.dtype)
+        )
+        words = [
+            n, code, x.offset, target.offset, weight.offset if weight else 0, *x.strides, target.strides[0],
+            weight.strides[0] if weight else 0, classes, ignore & 0xFFFFFFFF,
+        ]  # fmt: skip
+        handles = [
+            x.block.handle,
+            target.block.handle,
+            *([weight.block.handle] if weight else []),
+            fault,
+            out.block.handle,
+        ]
+        device.launch(device.pipeline(kernel), kernels.grid(n), handles, words)
+        return out
+
+    # -- made of copies -----------------------------------------------------------------------------------------
+
+    def cat(self, arrays: Sequence[GpuArray], dim: int) -> GpuArray:
+        """Arrays one after another along `dim`: a copy each, so that their number has no limit."""
+        backend = self.backend
+        first = arrays[0]
+        shape = (*first.shape[:dim], sum([a.shape[dim] for a in arrays]), *first.shape[dim + 1 :])
+        out = backend.empty(shape, first.dtype)
+        start = 0
+        for a in arrays:
+            if numel(a.shape):
+                window = GpuArray(
+                    out.block,
+                    out.dtype,
+                    a.shape,
+                    out.strides,
+                    start * out.strides[dim],
+                    is_row_major(a.shape, out.strides),
+                )
+                backend.copy(window, a)
+            start += a.shape[dim]
+        return out
+
+    def write_window(
+        self, x: GpuArray, source: GpuArray, size: tuple[int, ...], stride: tuple[int, ...], offset: int
+    ) -> GpuArray:
+        """A row-major copy of x with `source` written into the window of these sizes and strides."""
+        out = self.backend.contiguous(x)
+        if numel(size):
+            self.backend.copy(
+                GpuArray(out.block, out.dtype, tuple(size), tuple(stride), offset, is_row_major(size, stride)), source
+            )
+        return out
+
+
+class _Place:
+    """Where the dimensions of an advanced index's result come from."""
+
+    def __init__(self, common: int, rest: Sequence[int]):
+        self.common = common
+        self.rest = tuple(rest)
+
+
+def _layout(
+    shape: tuple[int, ...], arrays: Sequence[GpuArray | None]
+) -> tuple[list[int], tuple[int, ...], tuple[int, ...], _Place]:
+    """Indexed dimensions, the indices' common shape, the result's shape, and the places of both in it."""
+    at = [d for d, a in enumerate(arrays) if a is not None]
+    common = broadcast(*[a.shape for a in arrays if a is not None])
+    rest = [d for d in range(len(shape)) if d not in at]
+    before = 0
+    if at and at[-1] - at[0] + 1 == len(at):
+        before = at[0]
+    sizes = [shape[d] for d in rest]
+    result = (*sizes[:before], *common, *sizes[before:])
+    places = [*range(before), *range(before + len(common), before + len(common) + len(rest) - before)]
+    return at, common, result, _Place(before, places)
+
+
+def _out_of_range(sizes: Sequence[int]) -> str:
+    which = f"size {sizes[0]}" if len(set(sizes)) == 1 else f"one of the sizes {list(sizes)}"
+    return "index {index} is out of bounds for dimension with " + which
+
+
+def register(backend: Any) -> None:
+    """Enter the index operators into the backend's table."""
+    from .pointwise import Pointwise
+
+    indexing = Indexing(backend)
+    for name in (
+        "index_select",
+        "gather",
+        "index",
+        "index_put",
+        "index_add",
+        "scatter",
+        "scatter_add",
+        "nll_loss",
+        "cat",
+    ):
+        backend.kernels[name] = getattr(indexing, name)
+    backend.kernels["as_strided_scatter"] = indexing.write_window
+    backend.kernels["where"] = Pointwise(backend, "where", "where(c, x, y)", ("c", "x", "y"), "same", first=1)
