@@ -59,12 +59,10 @@ class Commands:
         self.screen.select(self.screen.cells.index - 1, extend=True)
 
     def page_down(self) -> None:
-        view = self.screen.pane.view
-        view.scroll_relative(y=max(1, view.size.height - 2), animate=False)
+        self.screen.pane.view.page(1)
 
     def page_up(self) -> None:
-        view = self.screen.pane.view
-        view.scroll_relative(y=-max(1, view.size.height - 2), animate=False)
+        self.screen.pane.view.page(-1)
 
     def focus_next(self) -> None:
         self.screen.focus_next_part()

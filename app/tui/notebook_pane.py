@@ -121,6 +121,7 @@ class NotebookPane(Container):
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
         if self.editing and self.editor.cell_id is not None:
+            self.view.following = False
             self.notebook.set_source(self.editor.cell_id, self.editor.text)
             self.view.settle()
             self._place_editor()
@@ -158,6 +159,8 @@ class NotebookPane(Container):
     def on_notebook_view_moved(self, event: NotebookView.Moved) -> None:
         event.stop()
         self._place_editor()
+        if self.view.following:
+            self._show_cursor()
 
     def _index(self) -> int | None:
         try:
@@ -213,9 +216,11 @@ class NotebookPane(Container):
     # -- mouse --------------------------------------------------------------------------------------
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        self.view.following = False
         self.view.scroll_relative(y=self.app.scroll_sensitivity_y, animate=False)
         event.stop()
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        self.view.following = False
         self.view.scroll_relative(y=-self.app.scroll_sensitivity_y, animate=False)
         event.stop()

@@ -34,7 +34,10 @@ _RIGHT = 1
 
 
 class NotebookView(ScrollView, can_focus=True):
-    """All cells of a notebook as one drawing."""
+    """All cells of a notebook as one drawing.
+
+    While `following`, the current cell is kept on the screen as outputs above or under it grow.
+    """
 
     DEFAULT_CSS = """
     NotebookView { overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; background: $background; }
@@ -73,7 +76,8 @@ class NotebookView(ScrollView, can_focus=True):
         self._linked: dict[str, range] = {}
         self._linked_columns: tuple[int, int] | None = None
         self._settling = False
-        self._place_after: Callable[[], None] | None = None
+        self._ids: list[str] = []
+        self.following = False
 
     # -- what is shown ------------------------------------------------------------------------------
 
@@ -142,10 +146,10 @@ class NotebookView(ScrollView, can_focus=True):
             row = self._tops[place] + min(within, self.picture(place).height - 1)
             if row != self.scroll_offset.y:
                 self.scroll_to(y=row, animate=False)
+        if self.following:
+            self.show_cell(self.cells.index)
         self.refresh()
         self.post_message(self.Moved())
-
-    _ids: list[str] = []
 
     def _lay_out(self) -> None:
         tops = [1]
@@ -222,6 +226,11 @@ class NotebookView(ScrollView, can_focus=True):
         if start - room < view_top:
             view_top = start - room
         self._scroll(max(0, view_top))
+
+    def page(self, by: int) -> None:
+        """Scroll by screens; from then on the view stays where a person put it."""
+        self.following = False
+        self.scroll_relative(y=by * max(1, self.scrollable_content_region.height - 2), animate=False)
 
     def _scroll(self, row: int) -> None:
         if row != self.scroll_offset.y:
@@ -312,6 +321,15 @@ class NotebookView(ScrollView, can_focus=True):
         if self._key(event):
             event.stop()
             event.prevent_default()
+
+    def on_mouse_scroll_down(self) -> None:
+        self.following = False
+
+    def on_mouse_scroll_up(self) -> None:
+        self.following = False
+
+    def on_scroll_to(self) -> None:
+        self.following = False
 
     def on_click(self, event: events.Click) -> None:
         row = event.y + self.scroll_offset.y

@@ -61,7 +61,7 @@ def draw_output(output: dict[str, Any], width: int, look: Look, *, full: bool = 
     if kind == "error":
         traceback = output.get("traceback") or [f"{output.get('ename')}: {output.get('evalue')}"]
         text = "\n".join(joined(line) for line in traceback)
-        return _capped(text, width, look, "error", full)
+        return _capped(_without_frame(text), width, look, "error", full)
     data = output.get("data")
     data = data if isinstance(data, dict) else {}
     name = "result" if kind == "execute_result" else "display"
@@ -93,6 +93,15 @@ def text_of_output(output: dict[str, Any]) -> str:
         return ansi.plain("\n".join(joined(line) for line in output.get("traceback") or []))
     data = output.get("data")
     return ansi.plain(joined(data.get("text/plain"))) if isinstance(data, dict) else ""
+
+
+def _without_frame(traceback: str) -> str:
+    """IPython rules its tracebacks off and sets their head to 75 columns: neither fits a pane."""
+    lines = traceback.split("\n")
+    if lines and ansi.plain(lines[0]).strip("-") == "" and len(lines) > 1:
+        del lines[0]
+    lines[0] = re.sub(r" {3,}(?=Traceback \(most recent call last\))", "  ", lines[0])
+    return "\n".join(lines)
 
 
 # -- text -------------------------------------------------------------------------------------------

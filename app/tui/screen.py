@@ -347,6 +347,7 @@ class NotebookScreen(Screen[None]):
         """Queue cells; says why where that is impossible."""
         self.pane.editor.history.checkpoint()
         self.notebook.checkpoint()
+        self.pane.view.following = True
         said = self.session.run(list(cells))
         if said:
             self.notify(said, severity="warning", timeout=6)

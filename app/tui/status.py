@@ -64,7 +64,7 @@ def _kernel_text(facts: StatusFacts) -> tuple[str, str]:
             f"{facts.elapsed:.1f} s" if facts.elapsed < 60 else f"{facts.elapsed // 60:.0f}:{facts.elapsed % 60:02.0f}"
         )
         rest = f", {facts.waiting} waiting" if facts.waiting else ""
-        return f"{spin} running {facts.running} {took}{rest}", "accent"
+        return f"{spin} running {facts.running}, {took}{rest}", "accent"
     return ("● busy", "accent") if kernel.state == "busy" else ("○ idle", "success")
 
 

@@ -80,7 +80,7 @@ LIGHT = Theme(
         "syntax-class": "#8a6100",
         "syntax-builtin": "#0d7078",
         "syntax-decorator": "#8a6100",
-        "syntax-comment": "#6b747e",
+        "syntax-comment": "#616a74",
         "plot-1": "#0b61c9",
         "plot-2": "#c75b00",
         "plot-3": "#1a7a37",

@@ -208,6 +208,21 @@ async def test_the_view_stays_where_it_is_read_while_a_cell_above_prints(open_ap
         assert [row[:60] for row in user.text.split("\n") if "x5" in row] == shown
 
 
+async def test_output_below_the_edge_comes_into_view(open_app):
+    """A cell that is run at the foot of the screen scrolls so that its output can be read, unless a person scrolls."""
+    text = "".join(f"# %%\nx{n} = 1\n\n" for n in range(60))
+    async with open_app(text) as user:
+        await user.press("G", "ctrl+j")
+        cell = user.cell(59)
+        user.kernel.emit(m.Status("busy", cell), m.Stream(cell, "stdout", "".join(f"line {n}\n" for n in range(8))))
+        await user.sees("line 7")
+        await user.press("pageup", "pageup")
+        top = user.screen.pane.view.scroll_offset.y
+        user.kernel.emit(m.Stream(cell, "stdout", "more\n" * 5))
+        await user.settle(0.2)
+        assert user.screen.pane.view.scroll_offset.y == top
+
+
 async def test_a_huge_single_line_is_no_trap(open_app):
     """A million characters without a newline are drawn broken, and the keys work."""
     async with open_app() as user:
