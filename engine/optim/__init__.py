@@ -1,6 +1,5 @@
 """`torch.optim`: optimizers and schedules of the learning rate."""
 
-
 from .adadelta import Adadelta
 from .adafactor import Adafactor
 from .adagrad import Adagrad

@@ -17,7 +17,8 @@ def _mean_square(g: Tensor, dim: int) -> Tensor:
 
 
 class Adafactor(Optimizer):
-    """p <- p - alpha_t u / max(1, rms(u) / d), with u = g / sqrt(v) and alpha_t = max(eps[1], rms(p)) min(lr, 1 / sqrt(t)).
+    """p <- p - alpha_t u / max(1, rms(u) / d), with u = g / sqrt(v) and alpha_t = max(eps[1], rms(p)) min(lr, 1 /
+    sqrt(t)).
 
     v of a matrix is the product of its row and column means over the row means' mean. Raises ValueError for options out
     of range.

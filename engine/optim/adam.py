@@ -10,7 +10,8 @@ from .optimizer import Optimizer, check_adam, check_fused, check_lr, graded, new
 class Adam(Optimizer):
     """p <- p - lr m' / (sqrt(v') + eps), with m and v the running means of g and g^2, both corrected for their start.
 
-    m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) g^2, m' = m / (1 - b1^t), v' = v / (1 - b2^t). `weight_decay` is added to
+    m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) g^2, m' = m / (1 - b1^t), v' = v / (1 - b2^t). `weight_decay` is added
+    to
     the gradient, or with `decoupled_weight_decay` taken off the parameter. With `amsgrad` the largest v so far is used
     (Reddi et al., 2018). Raises ValueError for options out of range.
 

@@ -8,7 +8,8 @@ from .optimizer import Optimizer, check, check_lr, graded, new_step, number, zer
 
 
 class ASGD(Optimizer):
-    """p <- (1 - lambd eta) p - eta g, with eta = lr / (1 + lambd lr t)^alpha; the mean over t > t0 stands in state "ax".
+    """p <- (1 - lambd eta) p - eta g, with eta = lr / (1 + lambd lr t)^alpha; the mean over t > t0 stands in state
+    "ax".
 
     Raises ValueError for options out of range.
     """

@@ -8,9 +8,11 @@ from .optimizer import Optimizer, check, check_adam, check_lr, graded, new_step,
 
 
 class NAdam(Optimizer):
-    """Adam whose step looks ahead: p <- p - lr ((1 - mu_t) g / (1 - M_t) + mu_{t+1} m / (1 - M_{t+1})) / (sqrt(v') + eps).
+    """Adam whose step looks ahead: p <- p - lr ((1 - mu_t) g / (1 - M_t) + mu_{t+1} m / (1 - M_{t+1})) / (sqrt(v') +
+    eps).
 
-    mu_t = b1 (1 - 0.96^(t momentum_decay) / 2), M_t the product of mu up to t. Raises ValueError for options out of range.
+    mu_t = b1 (1 - 0.96^(t momentum_decay) / 2), M_t the product of mu up to t. Raises ValueError for options out of
+    range.
     """
 
     def __init__(

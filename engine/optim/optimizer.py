@@ -183,15 +183,14 @@ class Optimizer:
             params = [params]
         elif isinstance(params, set):
             raise TypeError(
-                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will "
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
+                "sets will "
                 "change between runs. Please use a list instead."
             )
         param_group["params"] = params = list(params)
         if any(isinstance(p, tuple) for p in params):
             if not all(isinstance(p, tuple) for p in params):
-                raise ValueError(
-                    "all optimizer params should be with/without names. Some param names are missing"
-                )
+                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
             param_group["param_names"] = [name for name, _ in params]
             param_group["params"] = params = [p for _, p in params]
         for p in params:
@@ -205,7 +204,8 @@ class Optimizer:
             param_group.setdefault(name, default)
         if len(params) != len({id(p) for p in params}):
             warnings.warn(
-                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an "
+                "error; see "
                 "github.com/pytorch/pytorch/issues/40967 for more information",
                 stacklevel=3,
             )
@@ -213,7 +213,8 @@ class Optimizer:
         if any(("param_names" in g) is not named for g in self.param_groups):
             what = "with names" if named else "without names"
             raise ValueError(
-                f"all optimizer param groups should be with/without names. cannot add param group {what} to the optimizer"
+                f"all optimizer param groups should be with/without names. cannot add param group {what} to the "
+                "optimizer"
             )
         known = {id(p) for g in self.param_groups for p in g["params"]}
         if any(id(p) in known for p in params):
@@ -381,5 +382,3 @@ def graded(group: dict[str, Any]) -> Iterable[tuple[Tensor, Tensor]]:
     for p in group["params"]:
         if p.grad is not None:
             yield p, -p.grad if group.get("maximize") else p.grad
-
-

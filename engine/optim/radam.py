@@ -8,7 +8,8 @@ from .optimizer import Optimizer, check_adam, check_lr, graded, new_step, number
 
 
 class RAdam(Optimizer):
-    """Adam with its step multiplied by r_t, and without its denominator while the variance is not tractable (rho_t <= 5).
+    """Adam with its step multiplied by r_t, and without its denominator while the variance is not tractable (rho_t <=
+    5).
 
     rho_inf = 2 / (1 - b2) - 1, rho_t = rho_inf - 2 t b2^t / (1 - b2^t). Raises ValueError for options out of range.
     """

@@ -10,7 +10,8 @@ from .optimizer import Optimizer, check, check_lr, graded, new_step, number, zer
 class RMSprop(Optimizer):
     """p <- p - lr g / (sqrt(v) + eps), with v <- alpha v + (1 - alpha) g^2.
 
-    `centered` takes the square of the mean gradient off v; `momentum` gathers the steps. Raises ValueError for options out
+    `centered` takes the square of the mean gradient off v; `momentum` gathers the steps. Raises ValueError for options
+    out
     of range.
     """
 

@@ -39,7 +39,8 @@ class SGD(Optimizer):
         check(momentum >= 0.0, f"Invalid momentum value: {momentum}")
         check(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
         check(
-            not nesterov or (momentum > 0 and dampening == 0), "Nesterov momentum requires a momentum and zero dampening"
+            not nesterov or (momentum > 0 and dampening == 0),
+            "Nesterov momentum requires a momentum and zero dampening",
         )
         check_fused(fused, foreach, differentiable)
         super().__init__(params, {
