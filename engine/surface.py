@@ -73,36 +73,7 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
     return dtypes.can_cast(from_, to)
 
 
-def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether both have the same shape and elements. Raises RuntimeError where the dtypes differ."""
-    return input.shape == other.shape and bool((input == other).all().item())
-
-
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements are close: |input - other| <= atol + rtol * |other|."""
-    return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
-
-
-def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Elementwise |input - other| <= atol + rtol * |other|; equal infinities are close, NaNs only with `equal_nan`."""
-    if input.dtype is not other.dtype:
-        from .dispatch import type_name
-
-        raise RuntimeError(f"{type_name(input.dtype)} did not match {type_name(other.dtype)}")
-    if rtol < 0 or atol < 0:
-        raise RuntimeError(f"{'rtol' if rtol < 0 else 'atol'} must be greater than or equal to zero")
-    a, b = input.detach(), other.detach()
-    close = a == b
-    if a.dtype.category >= dtypes.FLOATING:
-        near = (a - b).abs() <= atol + rtol * b.abs()
-        close = close | (near & (a - b).isfinite())
-        if equal_nan:
-            close = close | (a.isnan() & b.isnan())
-    return close
-
-
 NAMES = (
-    layout, memory_format, is_tensor, is_floating_point, is_complex, numel, is_nonzero, result_type, promote_types, can_cast, equal,
-    allclose, isclose,
+    layout, memory_format, is_tensor, is_floating_point, is_complex, numel, is_nonzero, result_type, promote_types, can_cast,
 )  # fmt: skip
-METHODS = (equal, allclose, isclose, is_nonzero)
+METHODS = (is_nonzero,)

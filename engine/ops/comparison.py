@@ -10,13 +10,19 @@ import numpy as np
 from .. import dispatch, dtypes
 from ..tensor import Tensor
 from .declare import op_functions, operator, pointwise, tensor_argument
-from .gradients import choose, conj
+from .gradients import choose
 
 # -- comparison ---------------------------------------------------------------------------------
 
 EQ = pointwise("eq", "input, other", cpu=np.equal, expr="input == other", result="bool", numbers="other")
 NE = pointwise(
-    "ne", "input, other", cpu=np.not_equal, expr="input != other", result="bool", numbers="other", aliases=("not_equal",)
+    "ne",
+    "input, other",
+    cpu=np.not_equal,
+    expr="input != other",
+    result="bool",
+    numbers="other",
+    aliases=("not_equal",),
 )
 LT = pointwise(
     "lt", "input, other", cpu=np.less, expr="input < other", result="bool", accepts="bif", numbers="other", aliases=("less",),
@@ -59,9 +65,7 @@ ISREAL = pointwise(
 
 
 @operator()
-def isclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
-) -> Tensor:
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Elementwise |input - other| <= atol + rtol * |other|; equal infinities are close, NaNs only with `equal_nan`.
 
     Raises RuntimeError for different dtypes and negative tolerances.
@@ -84,10 +88,25 @@ def isclose(
     return close | (op_functions["isfinite"](distance) & (distance <= atol + (rtol * b).abs()))
 
 
+@operator()
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements are close: |input - other| <= atol + rtol * |other|. Raises as `isclose` does."""
+    return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
+
+
+@operator()
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether both have the same shape and elements."""
+    tensor_argument("equal", "other", 2, other)
+    return input.shape == other.shape and bool((input == other).all().item())
+
+
 # -- logic --------------------------------------------------------------------------------------
 
 LOGICAL_NOT = pointwise("logical_not", cpu=np.logical_not, expr="not input", result="bool")
-LOGICAL_AND = pointwise("logical_and", "input, other", cpu=np.logical_and, expr="input != 0 and other != 0", result="bool")
+LOGICAL_AND = pointwise(
+    "logical_and", "input, other", cpu=np.logical_and, expr="input != 0 and other != 0", result="bool"
+)
 LOGICAL_OR = pointwise("logical_or", "input, other", cpu=np.logical_or, expr="input != 0 or other != 0", result="bool")
 LOGICAL_XOR = pointwise(
     "logical_xor", "input, other", cpu=np.logical_xor, expr="(input != 0) != (other != 0)", result="bool"
@@ -252,9 +271,3 @@ def _one_bound(name: str, input: Tensor, low: Any, high: Any) -> tuple[Any, ...]
         kind = dispatch.result_type(input, low if high is None else high)
         tensors = (input if input._dtype is kind else input.to(kind),)
     return op, tensors, statics
-
-
-def real_part(t: Tensor) -> Tensor:
-    """`t * conj(t)` without an imaginary part: squared absolute values."""
-    product = t * conj(t)
-    return product.real if product._dtype.is_complex else product

@@ -13,7 +13,7 @@ import numpy as np
 from .. import dispatch
 from ..shapes import broadcast_shapes
 from ..tensor import Tensor
-from .declare import op_functions, operator, pointwise
+from .declare import into, op_functions, operator, pointwise
 from .gradients import choose, conj, zeros_like
 from .table import Op
 from .views import SELECT, Geometry
@@ -171,7 +171,9 @@ def _pair(name: str, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     for i, t in enumerate((a, b)):
         if not isinstance(t, Tensor):
             names = ("real", "imag") if name == "complex" else ("abs", "angle")
-            raise TypeError(f"{name}(): argument '{names[i]}' (position {i + 1}) must be Tensor, not {type(t).__name__}")
+            raise TypeError(
+                f"{name}(): argument '{names[i]}' (position {i + 1}) must be Tensor, not {type(t).__name__}"
+            )
     if not (a.dtype.is_floating_point and b.dtype.is_floating_point):
         raise RuntimeError(
             f"Expected both inputs to be Half, Float or Double tensors but got {dispatch.type_name(a.dtype)} and "
@@ -200,13 +202,24 @@ POLAR = Op(
 )  # fmt: skip
 
 
-@operator(name="complex", method=False, out=True)
-def make_complex(real: Tensor, imag: Tensor) -> Tensor:
+def _given(name: str, value: Tensor, out: Tensor | None) -> Tensor:
+    if out is None:
+        return value
+    if out.dtype is not value.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {dispatch.type_name(value.dtype)} but got scalar type "
+            f"{dispatch.type_name(out.dtype)} for argument 'out'"
+        )
+    return into(out, value, name)
+
+
+@operator(name="complex", method=False)
+def make_complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers from their parts, both of one floating-point type."""
-    return dispatch.call(COMPLEX, _pair("complex", real, imag))
+    return _given("complex", dispatch.call(COMPLEX, _pair("complex", real, imag)), out)
 
 
-@operator(method=False, out=True)
-def polar(abs: Tensor, angle: Tensor) -> Tensor:
+@operator(method=False)
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers from absolute values and angles, both of one floating-point type."""
-    return dispatch.call(POLAR, _pair("polar", abs, angle))
+    return _given("polar", dispatch.call(POLAR, _pair("polar", abs, angle)), out)

@@ -20,7 +20,9 @@ def _flat(g: Tensor) -> Tensor:
     return zeros_like(g)
 
 
-FLOOR = pointwise("floor", cpu=np.floor, expr="floor(input)", accepts="if", refusals=_whole("floor"), grads={"input": _flat})
+FLOOR = pointwise(
+    "floor", cpu=np.floor, expr="floor(input)", accepts="if", refusals=_whole("floor"), grads={"input": _flat}
+)
 CEIL = pointwise("ceil", cpu=np.ceil, expr="ceil(input)", accepts="if", refusals=_whole("ceil"), grads={"input": _flat})
 TRUNC = pointwise(
     "trunc", cpu=np.trunc, expr="trunc(input)", accepts="if", refusals=_whole("trunc"), grads={"input": _flat}, aliases=("fix",),
@@ -30,7 +32,9 @@ TRUNC = pointwise(
 def _round(x: Any, decimals: int, out: Any = None) -> Any:
     if x.dtype.kind != "f":
         if decimals:
-            raise NotImplementedError(f"\"round_cpu\" not implemented for '{dispatch.type_name(dispatch.dtypes.of_numpy(x.dtype))}'")
+            raise NotImplementedError(
+                f"\"round_cpu\" not implemented for '{dispatch.type_name(dispatch.dtypes.of_numpy(x.dtype))}'"
+            )
         return np.positive(x, out=out)
     if decimals == 0:
         return np.rint(x, out=out)
@@ -74,12 +78,17 @@ SIGNBIT = pointwise(
 )  # fmt: skip
 NEXTAFTER = pointwise(
     "nextafter", "input, other", cpu=np.nextafter, accepts="f", doc="The next float after `input` towards `other`.",
+    grads={"input": lambda g, input, other: choose(input == other, 0.0, g), "other": _flat},
 )  # fmt: skip
 
 
 def _heaviside(x: Any, values: Any, out: Any = None) -> Any:
     steps = np.where(np.equal(x, 0), values, np.greater(x, 0))
-    return np.add(steps, 0, out=out, dtype=values.dtype, casting="unsafe") if values.dtype.kind != "b" else np.logical_or(steps, False, out=out)
+    return (
+        np.add(steps, 0, out=out, dtype=values.dtype, casting="unsafe")
+        if values.dtype.kind != "b"
+        else np.logical_or(steps, False, out=out)
+    )
 
 
 def _same_kinds(x: Any, values: Any) -> None:

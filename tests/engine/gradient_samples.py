@@ -2,19 +2,25 @@
 
 `tensor(*shape)` makes a float64 leaf with elements between 0.15 and 0.85. `DOMAINS` and `STATICS` serve pointwise primitives whose
 inputs must lie elsewhere, or which take plain arguments. `SINGLE` names those that PyTorch does not differentiate twice either.
+
+Families keep their own in `tests/engine/ops/*_samples.py`, under the same names; they are gathered at the end of this file.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 
 from tapescope import engine as torch
 from tapescope.engine import dispatch
 from tapescope.engine.ops.declare import op_functions
 from tapescope.engine.ops.table import OPS
 
+from . import ops
+
 INDEX = torch.tensor([[0, 2], [1, 1]])
-DOMAINS: dict[str, tuple[float, float]] = {}
+DOMAINS: dict[str, tuple[float, float]] = {"acosh": (1.5, 2.5)}
 STATICS = {"threshold": (0.5, 0.1), "add": (2.5,), "sub": (2.5,), "clamp_numbers": (0.3, 0.6)}
 SINGLE: set[str] = set()
 
@@ -79,3 +85,12 @@ SAMPLES = {
         [t(3, 3)],
     ),
 }
+
+
+for _module in pkgutil.iter_modules(ops.__path__):
+    if _module.name.endswith("_samples"):
+        _family = importlib.import_module(f"{ops.__name__}.{_module.name}")
+        SAMPLES |= getattr(_family, "SAMPLES", {})
+        DOMAINS |= getattr(_family, "DOMAINS", {})
+        STATICS |= getattr(_family, "STATICS", {})
+        SINGLE |= getattr(_family, "SINGLE", set())
