@@ -146,8 +146,12 @@ class Child:
 
     def _interrupt(self) -> None:
         if self._received > self._ended:
+            insisting = self.core.interrupts.outstanding
             self.core.interrupts.request(self._received)
             osapi.interrupt_own_group()
+            if not insisting:
+                insist = self.core.interrupts.insist
+                threading.Thread(target=insist, args=(osapi.interrupt_main_thread,), daemon=True).start()
 
     def _ask(self, prompt: str, password: bool) -> str:
         try:

@@ -9,6 +9,8 @@ transport installs a signal handler, and calls `request` before it sends itself 
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from types import FrameType, TracebackType
 
 
@@ -19,13 +21,16 @@ class Interrupts:
     cell never hits the next one.
     """
 
-    __slots__ = ("_armed", "_depth", "_number", "_owner", "_requested", "_running", "delivered")
+    __slots__ = ("_armed", "_depth", "_insisting", "_number", "_owner", "_requested", "_running", "delivered", "waking")
 
     def __init__(self) -> None:
         self._owner = threading.get_ident()
         self._armed = False
         self._running = False
         self._depth = 0
+        self._insisting = False
+        self.waking = threading.Lock()
+        """Held while `insist` wakes: whoever takes the signal handler away holds it, so that no signal comes after."""
         self._number = 0
         self._requested = 0
         self.delivered = False
@@ -69,10 +74,33 @@ class Interrupts:
         """
         self._requested = number
 
+    @property
+    def outstanding(self) -> bool:
+        """Whether a request waits for its cell to be interrupted, or to begin."""
+        return self._requested > self._number or (self._running and self._requested == self._number)
+
+    def insist(self, wake: Callable[[], None], pause: float = 0.05) -> None:
+        """Call `wake`, which makes the main thread handle a signal, every `pause` seconds while a request is outstanding.
+
+        Once is not enough: a signal that comes in the instant before a system call begins does not end that call.
+        Returns when nothing is outstanding; meant for a thread of its own.
+        """
+        self._insisting = True
+        try:
+            while True:
+                with self.waking:
+                    if not self.outstanding:
+                        return
+                    wake()
+                time.sleep(pause)
+        finally:
+            self._insisting = False
+
     def handle_signal(self, signum: int = 0, frame: FrameType | None = None) -> None:
-        """A handler of SIGINT for a process in which the signal itself is the request (Ctrl+C)."""
+        """A handler of SIGINT for a process in which the signal itself can be the request (Ctrl+C)."""
         if self._running:
-            self._requested = self._number
+            if not self._insisting:
+                self._requested = self._number
             self.wake()
 
     def wake(self, signum: int = 0, frame: FrameType | None = None) -> None:

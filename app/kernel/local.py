@@ -106,8 +106,11 @@ class LocalKernel:
         for event in self._queue.cancel():
             self._event(event)
         if self._core is not None and self._queue.running is not None:
-            self._core.interrupts.request(self._core.interrupts.number)
-            osapi.interrupt_main_thread()
+            interrupts = self._core.interrupts
+            insisting = interrupts.outstanding
+            interrupts.request(interrupts.number)
+            if not insisting:
+                threading.Thread(target=interrupts.insist, args=(osapi.interrupt_main_thread,), daemon=True).start()
 
     def restart(self, *, force: bool = False) -> None:
         """A fresh namespace, between two cells. Raises RuntimeError while a cell runs: its thread is the caller's."""
@@ -175,4 +178,5 @@ def _interrupted_by(core: KernelCore) -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        with core.interrupts.waking:
+            signal.signal(signal.SIGINT, before)
