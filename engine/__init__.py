@@ -73,3 +73,5 @@ from . import func, nn, optim, utils  # noqa: E402  (they are written with the s
 from .backends import webgpu as webgpu  # noqa: E402
 from .autograd import functional as _autograd_functional  # noqa: E402
 from .func import vmap as vmap  # noqa: E402
+from . import serialization  # noqa: E402
+from .serialization import load, save  # noqa: E402

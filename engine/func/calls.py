@@ -13,7 +13,10 @@ from ..tensor import Tensor
 @contextlib.contextmanager
 def _replaced(module: Any, given: dict[str, Tensor], tie_weights: bool) -> Iterator[None]:
     """The module's parameters and buffers exchanged for `given`, by dotted name; put back at the end."""
-    names = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
+    names = {
+        **dict(module.named_parameters(remove_duplicate=False)),
+        **dict(module.named_buffers(remove_duplicate=False)),
+    }
     exchanged: list[tuple[dict[str, Any], str, Any]] = []
     values = dict(given)
     if tie_weights:
@@ -52,7 +55,9 @@ def functional_call(
 
     With `strict`, all of them must be given and no others. Raises RuntimeError otherwise, ValueError for a key given twice.
     """
-    dicts = parameter_and_buffer_dicts if isinstance(parameter_and_buffer_dicts, Sequence) else [parameter_and_buffer_dicts]
+    dicts = (
+        parameter_and_buffer_dicts if isinstance(parameter_and_buffer_dicts, Sequence) else [parameter_and_buffer_dicts]
+    )
     given: dict[str, Tensor] = {}
     for d in dicts:
         again = next((k for k in d if k in given), None)
@@ -92,5 +97,3 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
     wrapped.__name__ = getattr(func, "__name__", "function")
     return wrapped
-
-

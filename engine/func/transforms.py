@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import autograd
-from ..ops import functions as F
 from ..autograd.run import AccumulateGrad
+from ..ops import functions as F
 from ..state import state
 from ..tensor import Tensor, gradient_edge
 from .trees import flatten, tensors_only
@@ -66,7 +66,9 @@ def _value(out: Any, who: str) -> Tensor:
     return out
 
 
-def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+def grad_and_value(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """A function of the same arguments that returns the gradient with respect to `argnums`, and the value (and aux)."""
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -83,7 +85,9 @@ def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0,
             aux = None
             if has_aux:
                 if not (isinstance(out, tuple) and len(out) == 2):
-                    raise RuntimeError("grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True")
+                    raise RuntimeError(
+                        "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
+                    )
                 out, aux = out
             value = _value(out, "grad")
             flat = [t for made in inputs for t in made]
@@ -171,10 +175,14 @@ def _vjp(func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool) -> t
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """`func(*primals)` and the product of its Jacobian with `tangents` (and aux)."""
     if not isinstance(primals, tuple) or not primals:
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
+        )
     flat_in, flat_tangents = flatten(primals)[0], flatten(tangents)[0]
     if len(flat_in) != len(flat_tangents):
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure.")
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure."
+        )
     recording = state.grad_enabled
     with autograd.enable_grad():
         given, ins = _aliased(primals)

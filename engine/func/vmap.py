@@ -182,7 +182,12 @@ def _spread(statics: tuple[Any, ...]) -> list[Any]:
 
 
 def vmap(
-    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
 ) -> Callable[..., Any]:
     """A function that maps `func` over a dimension of its arguments.
 
@@ -201,7 +206,9 @@ def vmap(
         kw_places = [0 if isinstance(v, Tensor) else None for v in kw_leaves]
         sizes = {v.shape[d] for v, d in zip([*leaves, *kw_leaves], [*places, *kw_places], strict=True) if d is not None}
         if not sizes:
-            raise ValueError(f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): at least one of in_dims must be non-None")
+            raise ValueError(
+                f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): at least one of in_dims must be non-None"
+            )
         if len(sizes) > 1:
             shown = [tuple(v.shape) for v in leaves if isinstance(v, Tensor)]
             raise ValueError(
@@ -242,7 +249,16 @@ def vmap(
 
 
 def _one(
-    func: Any, build: Any, leaves: Any, places: Any, kw_build: Any, kw_leaves: Any, kw_places: Any, size: int, randomness: str, out_dims: Any
+    func: Any,
+    build: Any,
+    leaves: Any,
+    places: Any,
+    kw_build: Any,
+    kw_leaves: Any,
+    kw_places: Any,
+    size: int,
+    randomness: str,
+    out_dims: Any,
 ) -> Any:
     mode = VmapMode(size, randomness)
 
@@ -266,7 +282,9 @@ def _one(
 
 def _leave(v: Any, dim: int | None, mode: VmapMode, func: Any) -> Tensor:
     if not isinstance(v, Tensor):
-        raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(v)} as a return.")
+        raise ValueError(
+            f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(v)} as a return."
+        )
     array = v._data if _belongs(v, mode) else None
     inner, batched = (array.inner, array.batched) if array is not None else (v, False)
     if dim is None:
@@ -290,7 +308,9 @@ def _dims_of(in_dims: Any, args: tuple[Any, ...], func: Any) -> list[Any]:
     def spread(dims: Any, tree: Any) -> list[Any]:
         if dims is None or isinstance(dims, int):
             return [dims] * len(flatten(tree)[0])
-        children = list(tree.values()) if isinstance(tree, dict) else list(tree) if isinstance(tree, (list, tuple)) else None
+        children = (
+            list(tree.values()) if isinstance(tree, dict) else list(tree) if isinstance(tree, (list, tuple)) else None
+        )
         given = [dims[k] for k in tree] if isinstance(dims, dict) and isinstance(tree, dict) else list(dims)
         if children is None or len(children) != len(given):
             raise ValueError(
@@ -305,7 +325,9 @@ def _dims_of(in_dims: Any, args: tuple[Any, ...], func: Any) -> list[Any]:
             f"the structure of inputs, got: {type(in_dims)}."
         )
     if not args:
-        raise ValueError(f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no inputs.")
+        raise ValueError(
+            f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no inputs."
+        )
     return spread(in_dims, list(args))
 
 
@@ -319,9 +341,13 @@ def _checked(leaves: list[Any], dims: list[Any], func: Any, in_dims: Any) -> lis
         if not isinstance(d, int):
             raise ValueError(f"{where} but in_dim must be either an integer dimension or None.")
         if not isinstance(v, Tensor):
-            raise ValueError(f"{where} but the input is of type {type(v)}. We cannot vmap over non-Tensor arguments, please use None as the respective in_dim")
+            raise ValueError(
+                f"{where} but the input is of type {type(v)}. We cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
+            )
         if not -v.ndim <= d < v.ndim:
-            raise ValueError(f"{where}, but that input is a Tensor of dimensionality {v.ndim} so expected in_dim to satisfy -{v.ndim} <= in_dim < {v.ndim}.")
+            raise ValueError(
+                f"{where}, but that input is a Tensor of dimensionality {v.ndim} so expected in_dim to satisfy -{v.ndim} <= in_dim < {v.ndim}."
+            )
         out.append(d % v.ndim)
     return out
 
@@ -331,5 +357,7 @@ def _spread_dims(out_dims: Any, count: int, func: Any) -> list[Any]:
         return [out_dims] * count
     flat = flatten(out_dims)[0]
     if len(flat) != count:
-        raise ValueError(f"vmap({_name(func)}, ..., out_dims={out_dims}): out_dims is not compatible with the structure of outputs.")
+        raise ValueError(
+            f"vmap({_name(func)}, ..., out_dims={out_dims}): out_dims is not compatible with the structure of outputs."
+        )
     return flat

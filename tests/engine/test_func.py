@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tapescope import engine as torch
 from tapescope.engine import func
 from tapescope.engine.autograd import functional
@@ -19,7 +20,9 @@ def close(a, b):
     return torch.allclose(a, b, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", sorted(n for n, op in OPS.items() if n in SAMPLES or (op.kind == "pointwise" and op.rules)))
+@pytest.mark.parametrize(
+    "name", sorted(n for n, op in OPS.items() if n in SAMPLES or (op.kind == "pointwise" and op.rules))
+)
 def test_batch_rule(name):
     """Every primitive under vmap gives what it gives for each example, also where only one input is mapped."""
     if name in SAMPLES:
@@ -71,7 +74,9 @@ def test_gradients_of_a_module_per_example():
 
 def test_derivatives_nest():
     assert func.grad(func.grad(lambda z: z**4))(torch.tensor(2.0)).item() == 48
-    assert close(func.hessian(lambda z: (z**3).sum())(P), torch.diag(6 * P) if hasattr(torch, "diag") else torch.eye(2) * 6 * P)
+    assert close(
+        func.hessian(lambda z: (z**3).sum())(P), torch.diag(6 * P) if hasattr(torch, "diag") else torch.eye(2) * 6 * P
+    )
     for jacobian in (func.jacrev, func.jacfwd):
         made = jacobian(lambda a, b: (a * b, a.sum()), (0, 1))(P, P + 1)
         assert close(made[0][0], torch.eye(2) * (P + 1)) and close(made[0][1], torch.eye(2) * P)
@@ -79,7 +84,7 @@ def test_derivatives_nest():
 
 
 def test_products_with_the_jacobian():
-    out, pull = func.vjp(lambda a, b: (a * b).sum(), P, P + 1)
+    _, pull = func.vjp(lambda a, b: (a * b).sum(), P, P + 1)
     got = pull(torch.tensor(2.0))
     assert close(got[0], 2 * (P + 1)) and close(got[1], 2 * P)
     value, tangent = func.jvp(torch.sin, (P,), (torch.ones(2),))

@@ -1,4 +1,4 @@
-"""Small programs about modules print letter for letter what PyTorch prints."""
+"""Small programs print letter for letter what PyTorch prints (tests/golden/*/programs)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 from tapescope import engine
 
-PROGRAMS = sorted((Path(__file__).parents[2] / "golden" / "nn" / "programs").glob("*.py"))
+PROGRAMS = sorted((Path(__file__).parents[1] / "golden").glob("*/programs/*.py"))
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: f"{p.parts[-3]}-{p.stem}")
 def test_program(path):
     said = io.StringIO()
     with contextlib.redirect_stdout(said), warnings.catch_warnings():

@@ -1,6 +1,6 @@
-"""Freeze what PyTorch prints for the programs in tests/golden/nn/programs, as NAME.out beside them.
+"""Freeze what PyTorch prints for the programs in tests/golden/*/programs, as NAME.out beside them.
 
-Run with an interpreter that has PyTorch:  python tests/golden/make_nn.py
+Run with an interpreter that has PyTorch:  python tests/golden/make_programs.py
 The programs find `torch` in their namespace; the tests run them with the engine there.
 """
 
@@ -11,11 +11,9 @@ from pathlib import Path
 
 import torch
 
-PROGRAMS = Path(__file__).parent / "nn" / "programs"
-
 
 def main():
-    for path in sorted(PROGRAMS.glob("*.py")):
+    for path in sorted(Path(__file__).parent.glob("*/programs/*.py")):
         said = io.StringIO()
         with contextlib.redirect_stdout(said), warnings.catch_warnings():
             warnings.simplefilter("ignore")
