@@ -142,7 +142,7 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     new = _repeat_shape(tuple(self.shape), times)
     if any(n < 0 for n in new) or any(r < 0 for r in times):
-        bad = next((n for n in (*new, *times) if n < 0))
+        bad = next(n for n in (*new, *times) if n < 0)
         raise RuntimeError(f"Trying to create tensor with negative dimension {bad}: {list(new)}")
     return dispatch.call(REPEAT, (self,), (times,))
 
@@ -165,7 +165,9 @@ def _places_of(repeats: Tensor, output_size: int | None) -> Tensor:
     if repeats.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats._dtype not in (dtypes.int64, dtypes.int32):
-        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{dispatch.type_name(repeats._dtype)}'")
+        raise NotImplementedError(
+            f"\"repeat_interleave_cpu\" not implemented for '{dispatch.type_name(repeats._dtype)}'"
+        )
     if repeats.numel() and bool((repeats < 0).any().item()):
         raise RuntimeError("repeats can not be negative")
     if output_size is not None and output_size != int(repeats.sum().item()):
@@ -244,10 +246,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if swapped:
         parts[:2] = parts[1::-1]
     shape = [t.numel() for t in parts]
-    grids = [
-        t.reshape([-1 if i == d else 1 for d in range(len(parts))]).expand(*shape) for i, t in enumerate(parts)
-    ]
+    grids = [t.reshape([-1 if i == d else 1 for d in range(len(parts))]).expand(*shape) for i, t in enumerate(parts)]
     if swapped:
-        grids = [t.transpose(0, 1) for t in grids]
         grids[:2] = grids[1::-1]
     return tuple(grids)

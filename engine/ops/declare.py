@@ -100,8 +100,18 @@ op_functions: dict[str, Callable[..., Any]] = {}
 """The functions made for pointwise primitives, for families that build on them."""
 
 
-def into(out: Tensor, value: Any, name: str) -> Tensor:
-    """Write a result into the tensor given as `out=`; resizes it (with a warning where it had elements)."""
+_C_NAMES = {
+    "float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
+    "uint8": "unsigned char", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+}  # fmt: skip
+
+
+def into(out: Tensor, value: Any, name: str, same_dtype: bool = False) -> Tensor:
+    """Write a result into the tensor given as `out=`; resizes it (with a warning where it had elements).
+
+    With `same_dtype` it must have the result's dtype, else one that the result's can be cast to.
+    """
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if state.grad_enabled and (value._requires_grad or out._requires_grad):
@@ -111,6 +121,11 @@ def into(out: Tensor, value: Any, name: str) -> Tensor:
         )
     from ..dtypes import can_cast
 
+    if same_dtype and out._dtype is not value._dtype:
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {_C_NAMES.get(value._dtype.name, value._dtype.name)}, but got "
+            f"{_C_NAMES.get(out._dtype.name, out._dtype.name)} instead"
+        )
     if not can_cast(value._dtype, out._dtype):
         raise RuntimeError(
             f"result type {dispatch.type_name(value._dtype)} can't be cast to the desired output type "
@@ -146,20 +161,20 @@ def operator(
     spaces: Sequence[str] = ("torch",),
     method: bool = True,
     inplace: bool | Callable[..., Any] = False,
-    out: bool = False,
+    out: bool | str = False,
     aliases: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: enter a function written with other operators into the table.
 
-    With `out`, it gets an `out=` argument; with `inplace`, a method `NAME_` that computes and writes back, or is the function
-    given. Parameters called
-    `dim` and `keepdim` may be named `axis` and `keepdims` as well, as numpy calls them.
+    With `out`, it gets an `out=` argument ("same dtype": one that must have the dtype of the result); with `inplace`, a method
+    `NAME_` that computes and writes back, or is the function given. Parameters called `dim` and `keepdim` may be named `axis` and
+    `keepdims` as well, as numpy calls them; those that take any number of values (`*sizes`) also one sequence by name (`sizes=`).
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         label = name or function.__name__
         function = _numpy_names(function)
-        public = _with_out(function, label) if out else function
+        public = _with_out(function, label, out == "same dtype") if out else function
         back = inplace if callable(inplace) else _writing(function, label) if inplace else None
         put(label, public, spaces=spaces, method=method, inplace=back, aliases=aliases)
         return public
@@ -170,7 +185,8 @@ def operator(
 def _numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
     parameters = inspect.signature(function).parameters
     names = [(t, o) for t, o in (("axis", "dim"), ("keepdims", "keepdim")) if o in parameters and t not in parameters]
-    if not names:
+    spread = next((n for n, p in parameters.items() if p.kind is inspect.Parameter.VAR_POSITIONAL), "")
+    if not names and not spread:
         return function
 
     @functools.wraps(function)
@@ -179,6 +195,8 @@ def _numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
             for theirs, ours in names:
                 if theirs in kwargs:
                     kwargs[ours] = kwargs.pop(theirs)
+            if spread in kwargs:
+                args = (*args, kwargs.pop(spread))
         return function(*args, **kwargs)
 
     return public
@@ -199,16 +217,16 @@ def write_back(target: Tensor, function: Callable[..., Any], args: tuple[Any, ..
     return dispatch.write(target, function(target, *args, **kwargs))
 
 
-def _with_out(function: Callable[..., Any], label: str) -> Callable[..., Any]:
+def _with_out(function: Callable[..., Any], label: str, same_dtype: bool) -> Callable[..., Any]:
     @functools.wraps(function)
     def public(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         value = function(*args, **kwargs)
         if out is None:
             return value
         if isinstance(value, tuple):
-            parts = [into(o, v, label) for o, v in zip(out, value, strict=True)]
+            parts = [into(o, v, label, same_dtype) for o, v in zip(out, value, strict=True)]
             return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-        return into(out, value, label)
+        return into(out, value, label, same_dtype)
 
     signature = inspect.signature(function)
     extra = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)

@@ -3,6 +3,7 @@
 from . import (
     activation,
     arithmetic,
+    arranging,
     bitwise,
     comparison,
     complex_numbers,
@@ -17,6 +18,7 @@ from . import (
     random,
     reduction,
     rounding,
+    scattering,
     selection,
     trigonometric,
     views,
@@ -25,6 +27,7 @@ from . import (
 __all__ = [
     "activation",
     "arithmetic",
+    "arranging",
     "bitwise",
     "comparison",
     "complex_numbers",
@@ -39,6 +42,7 @@ __all__ = [
     "random",
     "reduction",
     "rounding",
+    "scattering",
     "selection",
     "trigonometric",
     "views",

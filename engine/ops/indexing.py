@@ -1,4 +1,4 @@
-"""Indexing: `t[...]` and its assignment, gather and scatter, selection by index or mask, writing into windows.
+"""Indexing: `t[...]` and its assignment, selection by mask, writing into windows. Gather and scatter stand in `scattering.py`.
 
 Integers, slices, None and Ellipsis make views; tensors, lists and masks go through the `index` primitive, whose `indices`
 are a tuple with a tensor or None for each dimension.
@@ -13,7 +13,7 @@ import numpy as np
 from .. import dispatch, dtypes
 from ..shapes import broadcast_shapes, numel, wrap_dim
 from ..tensor import Tensor
-from . import creation
+from . import creation, places
 from .declare import operator
 from .table import Op
 from .views import SELECT, SLICE, sizes, slice_dim
@@ -21,21 +21,24 @@ from .views import SELECT, SLICE, sizes, slice_dim
 # -- advanced indexing --------------------------------------------------------------------------
 
 
-def _places(indices: tuple[Any, ...]) -> tuple[Any, ...]:
+def _slots(indices: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(slice(None) if i is None else i for i in indices)
 
 
 def _index(x: np.ndarray, indices: tuple[Any, ...]) -> np.ndarray:
-    got = x[_places(indices)]
+    at = [i for i, v in enumerate(indices) if v is not None]
+    if len(at) == 1:
+        return np.take(x, indices[at[0]], axis=at[0])
+    got = x[_slots(indices)]
     return got if got.base is None else got.copy()
 
 
 def _index_put(x: np.ndarray, values: np.ndarray, indices: tuple[Any, ...], accumulate: bool) -> np.ndarray:
     out = x.copy()
     if accumulate:
-        np.add.at(out, _places(indices), values)
+        places.accumulate(np.add, out, places.indexed(out.shape, indices), values)
     else:
-        out[_places(indices)] = values
+        out[_slots(indices)] = values
     return out
 
 
@@ -228,15 +231,15 @@ def _tuple_of_indices(self: Tensor, indices: Any) -> tuple[Any, ...]:
 @operator(inplace=True)
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """`input` with `values` written (or, with `accumulate`, added) at the places of `indices`."""
-    places = _tuple_of_indices(input, indices)
-    _bounds(input, places)
+    slots = _tuple_of_indices(input, indices)
+    _bounds(input, slots)
     if values.dtype is not input.dtype:
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {dispatch.type_name(input.dtype)} for the destination "
             f"and {dispatch.type_name(values.dtype)} for the source."
         )
-    shape = index_shape(tuple(input.shape), tuple(None if i is None else tuple(i.shape) for i in places))
-    return dispatch.call(INDEX_PUT, (input, values.expand(*shape)), (places, bool(accumulate)))
+    shape = index_shape(tuple(input.shape), tuple(None if i is None else tuple(i.shape) for i in slots))
+    return dispatch.call(INDEX_PUT, (input, values.expand(*shape)), (slots, bool(accumulate)))
 
 
 def index_put_(target: Tensor, indices: tuple[Any, ...], values: Tensor) -> Tensor:
@@ -254,199 +257,6 @@ ALIAS = Op("alias", "input", kind="view", geometry=lambda shape, strides, offset
 def alias(self: Tensor) -> Tensor:
     """A view of the whole tensor."""
     return dispatch.call(ALIAS, (self,))
-
-
-# -- along one dimension ------------------------------------------------------------------------
-
-
-def _check_range(name: str, index: Tensor, size: int, dim: int) -> None:
-    if index.is_cpu and index.numel():
-        low, high = int(index._data.min()), int(index._data.max())
-        if low < 0 or high >= size:
-            bad = high if high >= size else low
-            raise (IndexError if name == "index_select" else RuntimeError)(
-                "index out of range in self"
-                if name == "index_select"
-                else f"index {bad} is out of bounds for dimension {dim} with size {size}"
-            )
-
-
-INDEX_SELECT = Op(
-    "index_select", "input index", "dim", kind="index", cpu=lambda x, index, dim: np.take(x, index, axis=dim),
-    shape=lambda s, i, dim: (*s[:dim], numel(i), *s[dim + 1 :]),
-    grads={"input": lambda g, index, input_shape, dim: g.new_zeros(input_shape).index_add(dim, index, g)},
-)  # fmt: skip
-
-
-@operator(out=True)
-def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The parts at the places of a 1-d `index` along `dim`. Raises IndexError out of range."""
-    at = wrap_dim(dim, input.ndim)
-    if index.ndim > 1:
-        raise IndexError("index_select(): Index is supposed to be a vector")
-    if index.dtype not in (dtypes.int64, dtypes.int32):
-        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-    if input.ndim == 0:
-        return input.reshape(1).index_select(0, index.reshape(-1)).reshape(())
-    _check_range("index_select", index, input.shape[at], at)
-    return dispatch.call(INDEX_SELECT, (input, index.reshape(-1)), (at,))
-
-
-def _index_add(x: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int) -> np.ndarray:
-    out = x.copy()
-    if index.size and out.size:
-        np.add.at(np.moveaxis(out, dim, 0), index, np.moveaxis(source, dim, 0))
-    return out
-
-
-INDEX_ADD = Op(
-    "index_add", "input index source", "dim", kind="index", cpu=_index_add, shape=lambda s, *_: s,
-    grads={"input": lambda g: g, "source": lambda g, index, dim: g.index_select(dim, index)},
-)  # fmt: skip
-
-
-@operator(inplace=True, out=True)
-def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """`input` with `alpha` times the parts of `source` added at the places of `index` along `dim`."""
-    at = wrap_dim(dim, input.ndim)
-    if index.ndim > 1:
-        raise IndexError("index_add_(): Index is supposed to be a vector")
-    if source.dtype is not input.dtype:
-        raise RuntimeError("index_add_(): self and source must have the same scalar type")
-    if input.ndim and source.ndim and source.shape[at] != index.numel():
-        raise RuntimeError("index_add_(): Number of indices should be equal to self.size(dim)")
-    _check_range("index_add", index, input.shape[at] if input.ndim else 1, at)
-    if alpha != 1:
-        source = source * alpha
-    if input.ndim == 0:
-        return input + source.sum()
-    return dispatch.call(INDEX_ADD, (input, index.reshape(-1), source), (at,))
-
-
-GATHER = Op(
-    "gather", "input index", "dim", kind="index", cpu=lambda x, index, dim: _take_along(x, index, dim), shape=lambda s, i, dim: i,
-    grads={"input": lambda g, index, input_shape, dim: g.new_zeros(input_shape).scatter_add(dim, index, g)},
-)  # fmt: skip
-
-
-def _take_along(x: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
-    if x.ndim == 0:
-        return np.broadcast_to(x, index.shape).copy()
-    window = tuple(slice(0, n) if i != dim else slice(None) for i, n in enumerate(index.shape))
-    return np.take_along_axis(x[window], index, axis=dim)
-
-
-@operator(out=True)
-def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """`out[i][j] = input[index[i][j]][j]` (for dim 0). Raises RuntimeError for an index that does not fit."""
-    at = wrap_dim(dim, input.ndim)
-    if index.dtype is not dtypes.int64:
-        if index.dtype is not dtypes.int32:
-            raise RuntimeError("gather(): Expected dtype int32/int64 for index")
-        index = index.to(dtypes.int64)
-    if max(input.ndim, 1) != max(index.ndim, 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
-    for d in range(index.ndim):
-        if d != at and input.ndim and index.shape[d] > input.shape[d]:
-            raise RuntimeError(
-                f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger than self {list(input.shape)} "
-                f"apart from dimension {at}"
-            )
-    _check_range("gather", index, input.shape[at] if input.ndim else 1, at)
-    if index.ndim == 0 and input.ndim:
-        return gather(input, dim, index.reshape(1)).reshape(())
-    return dispatch.call(GATHER, (input, index), (at,))
-
-
-def _along(x: np.ndarray, index: np.ndarray, dim: int) -> tuple[Any, ...]:
-    grid = list(np.ogrid[tuple(slice(0, n) for n in index.shape)])
-    grid[dim] = index
-    return tuple(grid)
-
-
-def _scatter(x: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int) -> np.ndarray:
-    out = x.copy()
-    if index.size:
-        window = tuple(slice(0, n) for n in index.shape)
-        out[_along(out, index, dim)] = source[window]
-    return out
-
-
-def _scatter_add(x: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int) -> np.ndarray:
-    out = x.copy()
-    if index.size:
-        window = tuple(slice(0, n) for n in index.shape)
-        np.add.at(out, _along(out, index, dim), source[window])
-    return out
-
-
-SCATTER = Op(
-    "scatter", "input index src", "dim", kind="index", cpu=_scatter, shape=lambda s, *_: s,
-    grads={
-        "input": lambda g, index, dim: g.scatter(dim, index, 0.0),
-        "src": lambda g, index, src_shape, dim: _padded(g.gather(dim, index), src_shape),
-    },
-)  # fmt: skip
-SCATTER_ADD = Op(
-    "scatter_add", "input index src", "dim", kind="index", cpu=_scatter_add, shape=lambda s, *_: s,
-    grads={"input": lambda g: g, "src": lambda g, index, src_shape, dim: _padded(g.gather(dim, index), src_shape)},
-)  # fmt: skip
-
-
-def _padded(g: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """A gradient of the part of `src` that was used, with zeros for the rest."""
-    if tuple(g.shape) == shape:
-        return g
-    return g.new_zeros(shape).as_strided_scatter(g, tuple(g.shape), g.new_zeros(shape).stride(), 0)
-
-
-def _scatter_arguments(name: str, input: Tensor, dim: int, index: Tensor, src: Any) -> tuple[int, Tensor]:
-    at = wrap_dim(dim, input.ndim)
-    if index.dtype is not dtypes.int64:
-        raise RuntimeError(f"{name}(): Expected dtype int64 for index")
-    if not isinstance(src, Tensor):
-        src = input.new_full((), src).expand(*index.shape)
-    elif src.dtype is not input.dtype:
-        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
-    if max(index.ndim, 1) != max(input.ndim, 1) or max(src.ndim, 1) != max(input.ndim, 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
-    for d in range(index.ndim):
-        if (d != at and input.ndim and index.shape[d] > input.shape[d]) or (src.ndim and index.shape[d] > src.shape[d]):
-            raise RuntimeError(
-                f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {at} and to "
-                f"be no larger size than src {list(src.shape)}"
-            )
-    _check_range(name, index, input.shape[at] if input.ndim else 1, at)
-    return at, src
-
-
-@operator(inplace=True, out=True)
-def scatter(
-    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
-) -> Tensor:
-    """`input` with `src[i][j]` written at `[index[i][j]][j]` (for dim 0); `src` may be a number."""
-    at, source = _scatter_arguments("scatter", input, dim, index, value if src is None else src)
-    if reduce == "add":
-        return _reshaped(SCATTER_ADD, input, index, source, at)
-    if reduce == "multiply":
-        return input * scatter(input.new_ones(input.shape), dim, index, source)
-    if reduce is not None:
-        raise RuntimeError("reduce argument must be either add or multiply.")
-    return _reshaped(SCATTER, input, index, source, at)
-
-
-@operator(inplace=True, out=True)
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """`input` with `src[i][j]` added at `[index[i][j]][j]` (for dim 0)."""
-    at, source = _scatter_arguments("scatter", input, dim, index, src)
-    return _reshaped(SCATTER_ADD, input, index, source, at)
-
-
-def _reshaped(op: Op, input: Tensor, index: Tensor, source: Tensor, dim: int) -> Tensor:
-    if input.ndim and index.ndim:
-        return dispatch.call(op, (input, index, source), (dim,))
-    out = dispatch.call(op, (input.reshape(-1), index.reshape(-1), source.reshape(-1)), (0,))
-    return out.reshape(input.shape)
 
 
 # -- by mask or value ---------------------------------------------------------------------------
