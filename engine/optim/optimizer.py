@@ -247,10 +247,10 @@ class Optimizer:
     def _process_value(param: Tensor, value: Any, key: Any) -> Any:
         """One tensor of a loaded state, as the state of `param` wants it. Step counters keep their type."""
         if key == "step":
-            return value.detach().clone()
+            return value
         if param.is_floating_point():
-            return value.detach().to(dtype=param.dtype, device=param.device, copy=True)
-        return value.detach().to(device=param.device, copy=True)
+            return value.to(dtype=param.dtype, device=param.device)
+        return value.to(device=param.device)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what `state_dict` gave. Raises ValueError where its groups do not fit."""
