@@ -17,8 +17,6 @@ from tapescope.engine import dispatch
 from tapescope.engine.ops.declare import op_functions
 from tapescope.engine.ops.table import OPS
 
-from . import gradient_samples_arrays
-
 from . import ops
 
 INDEX = torch.tensor([[0, 2], [1, 1]])
@@ -96,4 +94,3 @@ for _module in pkgutil.iter_modules(ops.__path__):
         DOMAINS |= getattr(_family, "DOMAINS", {})
         STATICS |= getattr(_family, "STATICS", {})
         SINGLE |= getattr(_family, "SINGLE", set())
-SAMPLES |= gradient_samples_arrays.samples(call)
