@@ -92,8 +92,8 @@ loss.backward()
 
 print("loss", round(loss.item(), 4))
 for name, parameter in model.named_parameters():
-    length = parameter.grad.norm().item()
-    print(f"{name:14} {tuple(parameter.shape)!s:9} gradient of length {length:.4f}")
+    largest = parameter.grad.abs().max().item()
+    print(f"{name:14} {tuple(parameter.shape)!s:9} largest gradient {largest:.4f}")
 
 # %% [markdown]
 # ## The loop

@@ -361,7 +361,7 @@ def test_trace_prints_json_lines_that_lead_to_the_source(notebook: Callable[...,
     (relu,) = (r for r in ops if r["op"] == "relu")
     assert relu["outputs"] == [{"shape": [4, 2], "dtype": "float32", "device": "cpu"}]
     assert (relu["cell"], relu["line"]) == (2, 6)
-    total = [r for r in ops if r["op"] == "sum"][-1]
+    total = next(r for r in ops if r["op"] == "sum")
     assert (total["cell"], total["line"], total["module"]) == (4, 3, "")
     assert total["outputs"][0]["shape"] == []
     assert any("first" in r["module"] for r in ops), "no record names the module it ran in"
