@@ -97,7 +97,7 @@ class Plan:
 class Pointwise:
     """The kernel of one pointwise operator: called with arrays and numbers, and `out=` to write into an array.
 
-    `result` is "same" (the dtype of the first array), "bool", or a dtype. `first` is the argument whose dtype counts.
+    `result` is "same", "float" or "real" (the dtype of the first array), "bool", or a dtype. `first` is the argument whose dtype counts.
     """
 
     def __init__(
@@ -281,7 +281,8 @@ class Pointwise:
     def _result(self, first: GpuArray) -> DType:
         if self.result == "bool":
             return self.backend.dtypes.bool_
-        return first.dtype if self.result in ("same", "float") else self.result
+        # "real" is the same here: WGSL has no complex numbers.
+        return first.dtype if self.result in ("same", "float", "real") else self.result
 
     # -- more than one binding holds ----------------------------------------------------------------------------
 
