@@ -107,7 +107,7 @@ def _make() -> tuple[Action, ...]:
           command=("alt+down", "ctrl+shift+down")),
         A("merge", "Merge cells", editing, "Join the selected cells, or the cell with the one below.", C.merge,
           command=("M",)),
-        A("split", "Split the cell", editing, "Split the cell at the cursor.", C.split, edit=("ctrl+_", "alt+s")),
+        A("split", "Split the cell", editing, "Split the cell at the cursor.", C.split, edit=("alt+s", "ctrl+shift+-")),
         A("to_code", "Make it a code cell", editing, "Turn the selected cells into code.", C.to_code, command=("y",)),
         A("to_markdown", "Make it a text cell", editing, "Turn the selected cells into Markdown text.", C.to_markdown,
           command=("m",)),
@@ -119,7 +119,7 @@ def _make() -> tuple[Action, ...]:
         A("documentation", "Show documentation", "Writing", "What the name at the cursor is.", C.documentation,
           edit=("shift+tab", "f3"), hint="Docs", hint_modes=edit),
         A("comment", "Comment lines in or out", "Writing", "Toggle # before the selected lines.", C.comment,
-          edit=("ctrl+slash", "alt+slash", "f4")),
+          edit=("ctrl+/", "f4", "alt+/")),
         A("go_to_line", "Go to line", "Writing", "Put the cursor on a line of the cell.", C.go_to_line,
           keys=("ctrl+g",)),
         # Outputs.

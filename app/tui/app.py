@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import sys
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
@@ -26,6 +27,7 @@ from .commands import ask_to_recover, ask_to_save
 from .link import KernelLink
 from .screen import KernelEvents, NotebookScreen
 from .session import Kernel
+from .terminal_keys import install as install_terminal_keys
 from .themes import THEMES
 
 __all__ = ["TapescopeApp", "run_app"]
@@ -58,6 +60,7 @@ class TapescopeApp(App[int]):
         make_kernel: MakeKernel | None = None,
         driver_class: type[Driver] | None = None,
     ) -> None:
+        install_terminal_keys()
         super().__init__(driver_class=driver_class)
         self._device, self._torch = device, torch
         self._make_kernel = make_kernel or self._process
@@ -170,6 +173,12 @@ class TapescopeApp(App[int]):
         """Ctrl+C where no part of the screen uses it."""
         self.notify("Ctrl+Q quits. In command mode I I interrupts a running cell.", timeout=4)
 
+    def _handle_exception(self, error: Exception) -> None:
+        """A mistake in the app itself ends it: what was typed goes to the journal first."""
+        if self._shown is not None:
+            self._shown.keep_everything()
+        super()._handle_exception(error)
+
     def leave(self) -> None:
         """End the kernel and the app."""
         self.notebook_screen.session.close()
@@ -187,4 +196,8 @@ def run_app(path: str | PathLike[str] | None = None, device: str | None = None, 
     """
     app = TapescopeApp(path, device, torch)
     app.run()
+    if app.return_code and app.notebook_screen.keeper.unsaved:
+        print(
+            "Tapescope failed. What you typed is kept; it is offered when you open the notebook again.", file=sys.stderr
+        )
     return app.return_value if isinstance(app.return_value, int) else app.return_code or 0

@@ -36,9 +36,13 @@ _NAMES = {
     "shift+\r": "shift+enter",
     "ctrl+shift+\r": "ctrl+shift+enter",
     "alt+\r": "alt+enter",
-    "ctrl+underscore": "ctrl+_",
-    "ctrl+shift+minus": "ctrl+_",
-    "ctrl+shift+underscore": "ctrl+_",
+    # Without a modern protocol Ctrl+/ and Ctrl+Shift+- are one and the same character; it is taken for the
+    # harmless one.
+    "ctrl+underscore": "ctrl+/",
+    "ctrl+slash": "ctrl+/",
+    "alt+slash": "alt+/",
+    "ctrl+shift+minus": "ctrl+shift+-",
+    "ctrl+shift+underscore": "ctrl+shift+-",
     "ctrl+@": "ctrl+space",
 }
 
@@ -60,7 +64,6 @@ _SHOWN = {
     "pagedown": "PgDn",
     "delete": "Del",
     "backspace": "Bksp",
-    "_": "Shift+-",
 }
 
 

@@ -109,7 +109,13 @@ class NotebookPane(Container):
         self.view.show_cell(self.cells.index)
         self.post_message(self.ModeChanged(False))
 
+    def flush(self) -> None:
+        """Bring the document up to the editor's text now: a command may come before the editor's own message."""
+        if self.editing and self._index() is not None:  # the cell may just have been deleted
+            self.notebook.set_source(self.editor.cell_id or "", self.editor.text)
+
     def _close_editor(self) -> None:
+        self.flush()
         self.editing = False
         self.popup.close()
         self.editor.keep_history()
@@ -122,7 +128,7 @@ class NotebookPane(Container):
         event.stop()
         if self.editing and self.editor.cell_id is not None:
             self.view.following = False
-            self.notebook.set_source(self.editor.cell_id, self.editor.text)
+            self.flush()
             self.view.settle()
             self._place_editor()
             self._show_cursor()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import time
+import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,6 +126,12 @@ class NotebookScreen(Screen[None]):
         self.refresh_status()
         self.session.start()
 
+    def keep_everything(self) -> None:
+        """The app is about to fail: what is in the editor goes to the document, and the document to the journal."""
+        self.pane.flush()
+        if self.keeper.unsaved:
+            self.keeper.write_journal()
+
     def on_unmount(self) -> None:
         self._stop()
         self.cells.close()
@@ -193,7 +200,17 @@ class NotebookScreen(Screen[None]):
 
     def act(self, name: str) -> None:
         """Carry out an action by its name."""
-        result = by_name[name].handler(self.commands)
+        self.pane.flush()
+        try:
+            result = by_name[name].handler(self.commands)
+        except Exception as error:  # a mistake in one command must not take the notebook's window down
+            self.log.error(traceback.format_exc())
+            self.notify(
+                f"“{by_name[name].label}” failed ({type(error).__name__}: {error}). The document is as it was before.",
+                severity="error",
+                timeout=10,
+            )
+            return
         if inspect.isawaitable(result):
             self.run_worker(result, group="action", exit_on_error=True)  # type: ignore[arg-type]
         self.refresh_status()
@@ -225,6 +242,9 @@ class NotebookScreen(Screen[None]):
         """Select a cell and show it. `keep` leaves a selected range as it is."""
         if not keep:
             self.cells.select(index, extend=extend)
+        current = self.cells.current
+        if self.pane.editing and current is not None and current.id != self.pane.editor.cell_id:
+            self.pane.stop_editing()
         view = self.pane.view
         view.settle()
         view.show_cell(self.cells.index)

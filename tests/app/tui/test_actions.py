@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import time
+from dataclasses import replace
 
+import pytest
+from textual import events
+from textual._xterm_parser import XTermParser
+
+from tapescope.app.tui import terminal_keys
 from tapescope.app.tui.actions import ACTIONS, GROUPS, MODES, by_name, hints, key_text, make_keymap
 from tapescope.app.tui.help import help_text
 from tapescope.app.tui.keymap import PENDING, SEQUENCE_SECONDS, KeyMap, normal, shown
@@ -58,9 +64,31 @@ def test_sequences_need_their_second_key_in_time():
 def test_keys_are_known_however_a_terminal_sends_them():
     """One spelling for the forms of the old and the new protocols."""
     assert normal("ctrl+\r") == "ctrl+enter"
-    assert normal("ctrl+underscore") == normal("ctrl+shift+minus") == "ctrl+_"
+    assert normal("ctrl+underscore") == normal("ctrl+slash") == "ctrl+/"
+    assert normal("ctrl+shift+minus") == "ctrl+shift+-"
     assert normal("question_mark") == "?"
     assert shown("ctrl+j") == "Ctrl+J" and shown("d d") == "D D" and shown("M") == "Shift+M"
+
+
+@pytest.mark.parametrize(("sequence", "key"), [("\x1b\r", "alt+enter"), ("\x1b/", "alt+slash"), ("\x1bs", "alt+s")])
+def test_alt_is_heard_in_old_terminals(sequence, key):
+    """Textual's parser, with our additions to its table."""
+    terminal_keys.install()
+    parser = XTermParser()
+    heard = [event for event in parser.feed(sequence) if isinstance(event, events.Key)]
+    if not heard:  # a sequence that could go on: the parser waits for more, and gives up at its next tick
+        time.sleep(0.15)
+        heard = [event for event in parser.tick() if isinstance(event, events.Key)]
+    assert [event.key for event in heard] == [key]
+
+
+async def test_a_mistake_in_a_command_does_not_end_the_app(open_app, monkeypatch):
+    """An exception in one command is a sentence; the app and the document live."""
+    broken = replace(by_name["save"], handler=lambda commands: 1 / 0)
+    async with open_app() as user:
+        monkeypatch.setitem(by_name, "save", broken)
+        await user.press("ctrl+s", "b")
+        assert "division by zero" in user.toasts() and len(user.sources) == 2
 
 
 def test_help_lists_every_action(plain):

@@ -193,6 +193,17 @@ async def test_a_journal_that_cannot_be_written_is_told_once(open_app, monkeypat
         assert keeper.write_journal() == ""
 
 
+async def test_a_crash_of_the_app_itself_keeps_what_was_typed(open_app, tmp_path):
+    """A mistake in the app ends it; the letters typed just before are in the journal."""
+    with pytest.raises(ZeroDivisionError):
+        async with open_app(crash=True) as user:
+            await user.press("enter", "end")
+            await user.type("99")
+            user.app.call_later(lambda: 1 / 0)
+            await user.settle(0.3)
+    assert "x = 199" in journal.pending(tmp_path / "lesson.py").text
+
+
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\x00", b"{ not json"])
 def test_a_bad_document_is_a_sentence_before_anything_is_drawn(tmp_path: Path, content: bytes | None):
     """Missing, not text, or not a notebook: NotebookError, which the command line prints."""

@@ -68,9 +68,9 @@ async def test_several_lines_are_pasted_as_they_are(open_app):
 
 
 async def test_lines_are_commented_out_and_in(open_app):
-    """F4 puts # before the selected lines and takes it away again."""
+    """Ctrl+/ (in an old terminal the same character as Ctrl+_) puts # before the selected lines and takes it away."""
     async with open_app("# %%\nif a:\n    b()\n") as user:
-        await user.press("enter", "f7", "f4")
+        await user.press("enter", "f7", "ctrl+underscore")
         assert user.sources == ["# if a:\n#     b()"]
         await user.press("f4")
         assert user.sources == ["if a:\n    b()"]
@@ -136,9 +136,9 @@ async def test_a_range_of_cells_is_selected_moved_and_merged(open_app):
 
 
 async def test_a_cell_is_split_at_the_cursor(open_app):
-    """Ctrl+Shift+- cuts the cell in two, also as a terminal without modern keys sends it."""
+    """Ctrl+Shift+- cuts the cell in two, and Alt+S where a terminal cannot send that."""
     async with open_app("# %%\na = 1\nb = 2\nc = 3\n") as user:
-        await user.press("enter", "down", "ctrl+underscore")
+        await user.press("enter", "down", "ctrl+shift+minus")
         assert user.sources == ["a = 1", "b = 2\nc = 3"]
         await user.press("down", "home", "alt+s")
         assert user.sources == ["a = 1", "b = 2", "c = 3"]
@@ -151,6 +151,21 @@ async def test_the_type_of_a_cell_changes(open_app):
         assert user.screen.notebook.cells[0].cell_type == "markdown"
         await user.press("y")
         assert user.screen.notebook.cells[0].cell_type == "code"
+
+
+async def test_a_command_right_after_a_letter_sees_that_letter(open_app):
+    """Fast hands: a key that acts on the cell comes before the editor has told of the last letters."""
+    async with open_app("# %%\n\n") as user:
+        await user.press("enter")
+        for character in "abcdef":
+            user.app.post_message(events.Key(character, character))
+        user.app.post_message(events.Key("alt+s", None))
+        await user.settle()
+        assert user.sources == ["abcdef", ""]
+        user.app.post_message(events.Key("x", "x"))
+        user.app.post_message(events.Key("ctrl+j", None))
+        await user.settle()
+        assert [c.code for c in user.kernel.executed] == ["x"]
 
 
 async def test_arrows_walk_from_cell_to_cell_while_writing(open_app):
