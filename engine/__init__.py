@@ -69,9 +69,18 @@ def is_storage(obj: object) -> bool:
     return isinstance(obj, Storage)
 
 
-from . import func, nn, optim, utils  # noqa: E402  (they are written with the surface above)
+from . import func, nn, optim, return_types, special, utils  # noqa: E402  (they are written with the surface above)
 from .backends import webgpu as webgpu  # noqa: E402
 from .autograd import functional as _autograd_functional  # noqa: E402
 from .func import vmap as vmap  # noqa: E402
 from . import serialization  # noqa: E402
 from .serialization import load, save  # noqa: E402
+from . import accelerator, amp, backends, cuda, mps, profiler, version, xpu  # noqa: E402
+from .amp import autocast  # noqa: E402
+from .amp.autocast_mode import get_autocast_dtype, is_autocast_enabled  # noqa: E402
+from .backends import cuda as _cuda_flags, cudnn as _cudnn, mps as _mps_flags  # noqa: E402
+from .legacy import TYPES as _TYPES  # noqa: E402
+from .modes import Mode as _Mode  # noqa: E402
+from .utils import benchmark as _benchmark, checkpoint as _checkpoint  # noqa: E402
+
+globals().update(_TYPES)

@@ -66,6 +66,11 @@ def _arrays(static: Any) -> Any:
     return static
 
 
+def casting() -> bool:
+    """Whether a mode is on that brings operands to one dtype (autocast), so that differing ones are no mistake."""
+    return any(getattr(m, "casts", False) for m in state.modes)
+
+
 def pointwise(op: Op, args: tuple[Any, ...], statics: tuple[Any, ...] = ()) -> Any:
     """Run a pointwise primitive; its arguments are tensors or Python numbers, promoted by PyTorch's rules."""
     if state.modes:

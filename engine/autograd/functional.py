@@ -27,24 +27,35 @@ def _tuple(value: Any, what: str, who: str) -> tuple[bool, tuple[Tensor, ...]]:
 
 
 def _inputs(parts: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
-    return tuple(
-        t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_() for t in parts
-    )
+    return tuple(t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_() for t in parts)
 
 
-def _grads(outs: Any, ins: tuple[Tensor, ...], starts: Any, create_graph: bool, strict: bool, who: str) -> tuple[Tensor, ...]:
+def _grads(
+    outs: Any, ins: tuple[Tensor, ...], starts: Any, create_graph: bool, strict: bool, who: str
+) -> tuple[Tensor, ...]:
     used = [(o, s) for o, s in zip(outs, starts, strict=True) if o.requires_grad]
     if strict and len(used) != len(outs):
         at = next(i for i, o in enumerate(outs) if not o.requires_grad)
-        raise RuntimeError(f"Output {at} of the user-provided function does not require gradient. The outputs must be computed in a differentiable manner from the input when running in strict mode.")
+        raise RuntimeError(
+            f"Output {at} of the user-provided function does not require gradient. The outputs must be computed in a differentiable manner from the input when running in strict mode."
+        )
     got = (
-        grad([o for o, _ in used], ins, [s for _, s in used], create_graph=create_graph, retain_graph=True, allow_unused=True)
+        grad(
+            [o for o, _ in used],
+            ins,
+            [s for _, s in used],
+            create_graph=create_graph,
+            retain_graph=True,
+            allow_unused=True,
+        )
         if used
         else (None,) * len(ins)
     )
     for i, g in enumerate(got):
         if g is None and strict:
-            raise RuntimeError(f"The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.")
+            raise RuntimeError(
+                f"The output of the user-provided function is independent of input {i}. This is not allowed in strict mode."
+            )
     return tuple(F.zeros_like(x.detach()) if g is None else g for g, x in zip(got, ins, strict=True))
 
 
@@ -53,7 +64,9 @@ def _done(parts: Any, create_graph: bool, single: bool) -> Any:
     return out[0] if single else out
 
 
-def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def vjp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """`func(*inputs)` and the product of `v` with its Jacobian."""
     with enable_grad():
         single, parts = _tuple(inputs, "inputs", "vjp")
@@ -67,7 +80,9 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 def _weights(v: Any, like: tuple[Tensor, ...], who: str) -> tuple[Tensor, ...]:
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
-            raise RuntimeError("The vector v can only be None if the user-provided function returns a single Tensor with a single element.")
+            raise RuntimeError(
+                "The vector v can only be None if the user-provided function returns a single Tensor with a single element."
+            )
         return (F.ones_like(like[0].detach()),)
     _, given = _tuple(v, "v", who)
     if len(given) != len(like):
@@ -78,12 +93,16 @@ def _weights(v: Any, like: tuple[Tensor, ...], who: str) -> tuple[Tensor, ...]:
     return given
 
 
-def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def jvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """`func(*inputs)` and the product of its Jacobian with `v`."""
     with enable_grad():
         single, parts = _tuple(inputs, "inputs", "jvp")
         ins = _inputs(parts, create_graph)
-        tangents = _weights(v, ins, "jvp") if v is not None or (len(ins) == 1 and ins[0].numel() == 1) else _no_tangent()
+        tangents = (
+            _weights(v, ins, "jvp") if v is not None or (len(ins) == 1 and ins[0].numel() == 1) else _no_tangent()
+        )
         single_out, outs = _tuple(func(*ins), "outputs of the user-provided function", "jvp")
         weights = tuple(F.zeros_like(o.detach()).requires_grad_() for o in outs)
         pulled = _grads(outs, ins, weights, True, strict, "jvp")
@@ -92,11 +111,18 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 
 def _no_tangent() -> Any:
-    raise RuntimeError("The vector v can only be None if the input to the user-provided function is a single Tensor with a single element.")
+    raise RuntimeError(
+        "The vector v can only be None if the input to the user-provided function is a single Tensor with a single element."
+    )
 
 
 def jacobian(
-    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False, strategy: str = "reverse-mode"
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
 ) -> Any:
     """The Jacobian: for each output and input, a tensor of output shape then input shape (nested tuples for several)."""
     with enable_grad():
@@ -121,7 +147,12 @@ def jacobian(
 
 
 def hessian(
-    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode"
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
     """The matrix of second derivatives of a scalar function (nested tuples for several inputs)."""
     single, _ = _tuple(inputs, "inputs", "hessian")
@@ -142,12 +173,16 @@ def _first(out: Tensor, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     return _grads([out], given, [F.ones_like(out.detach())], True, False, "hessian")
 
 
-def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def vhp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """`func(*inputs)` and the product of `v` with the Hessian."""
     return _second(func, inputs, v, create_graph, strict, "vhp")
 
 
-def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+def hvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """`func(*inputs)` and the product of the Hessian with `v`."""
     return _second(func, inputs, v, create_graph, strict, "hvp")
 

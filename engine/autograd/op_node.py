@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..ops.table import Op
+from ..state import state
+from ..tensor import gradient_edge
 from .node import Edge, Node, Plan
 
 FREED = (
@@ -26,7 +28,7 @@ class Saved:
     An *output* is kept without its own `grad_fn` (which would hold itself) and gets it back when it is unpacked.
     """
 
-    __slots__ = ("hooks", "is_output", "number", "packed", "tensor", "version")
+    __slots__ = ("edge", "hooks", "is_output", "number", "packed", "tensor", "version")
 
     def __init__(self, tensor: Any, output_of: int | None = None):
         self.is_output = output_of is not None
@@ -35,13 +37,21 @@ class Saved:
         self.version = tensor._storage.version
         self.hooks = saved_tensor_hooks[-1] if saved_tensor_hooks else None
         if self.hooks is not None:
-            self.packed = self.hooks[0](tensor.detach_shallow())
+            # The user's functions get and give values; where the tensor hangs on the tape is kept here.
+            self.edge = None if self.is_output or not tensor._requires_grad else gradient_edge(tensor)
+            with unrecorded():
+                self.packed = self.hooks[0](tensor.detach_shallow())
             self.tensor = None
 
     def unpack(self, node: Node) -> Any:
         """The tensor; raises RuntimeError where it was changed in place since."""
         if self.hooks is not None:
-            return self.hooks[1](self.packed)
+            t = self.hooks[1](self.packed).detach_shallow()
+            if self.is_output:
+                t._requires_grad, t._grad_fn, t._output_nr = True, node, self.number
+            elif self.edge is not None:
+                hang(t, self.edge)
+            return t
         t = self.tensor
         if t._storage.version != self.version:
             raise RuntimeError(_modified(t, self, node))
@@ -51,6 +61,27 @@ class Saved:
             t._grad_fn = node
             t._output_nr = self.number
         return t
+
+
+class unrecorded:
+    """Recording off, without the tape's own hooks: user code that runs inside the engine."""
+
+    def __enter__(self) -> None:
+        self._before = state.grad_enabled
+        state.grad_enabled = False
+
+    def __exit__(self, *error: object) -> None:
+        state.grad_enabled = self._before
+
+
+def hang(t: Any, edge: Edge) -> None:
+    """Give a bare tensor the place on the tape that an edge names."""
+    node, number = edge
+    t._requires_grad = True
+    if node.edges or node.op is not None or not hasattr(node, "variable"):
+        t._grad_fn, t._output_nr = node, number
+    else:
+        t._accumulator = lambda: node
 
 
 saved_tensor_hooks: list[tuple[Any, Any]] = []

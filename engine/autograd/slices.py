@@ -74,7 +74,9 @@ def _place(view: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     shape, strides, offset = tuple(view._data.shape), view.stride(), view._offset - base._offset
     if view._dtype.itemsize != base._dtype.itemsize:
         if not is_contiguous(base._data.shape, base.stride()):
-            raise RuntimeError("in-place writes to the parts of complex numbers need a contiguous base; call .contiguous() first")
+            raise RuntimeError(
+                "in-place writes to the parts of complex numbers need a contiguous base; call .contiguous() first"
+            )
         return shape, strides, view._offset - base._offset * base._dtype.itemsize // view._dtype.itemsize
     if is_contiguous(base._data.shape, base.stride()):
         return shape, strides, offset

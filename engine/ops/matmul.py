@@ -87,7 +87,7 @@ def _conj(t: Tensor) -> Tensor:
 
 
 def _same_type(name: str, a: Tensor, b: Tensor) -> None:
-    if a._dtype is not b._dtype:
+    if a._dtype is not b._dtype and not dispatch.casting():
         names = dispatch.type_name(a._dtype).lower(), dispatch.type_name(b._dtype).lower()
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {names[0]} != {names[1]}")
 
@@ -236,7 +236,7 @@ def _fit_linear(input: Tensor, weight: Tensor) -> None:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({input.shape[0]}x{input.shape[1]} and {weight.shape[1]}x{weight.shape[0]})"
         )
-    if input._dtype is not weight._dtype:
+    if input._dtype is not weight._dtype and not dispatch.casting():
         names = dispatch.type_name(input._dtype).lower(), dispatch.type_name(weight._dtype).lower()
         raise RuntimeError(
             f"mat1 and mat2 must have the same dtype, but got {names[0].capitalize()} and {names[1].capitalize()}"
