@@ -9,8 +9,6 @@ from __future__ import annotations
 import codecs
 import os
 import threading
-import time
-from collections.abc import Callable
 
 from .output import OutputBuffer
 
@@ -37,6 +35,11 @@ class MarkScanner:
         self._held = last[len(last) - held :] if held else b""
         pieces[-1] = last[: len(last) - held]
         return b"".join(pieces), len(pieces) - 1
+
+    def close(self) -> bytes:
+        """What was held back, at the end of the stream."""
+        held, self._held = self._held, b""
+        return held
 
 
 class RawOutput:
@@ -76,7 +79,7 @@ class RawOutput:
         except OSError:
             pass
         finally:
-            self._take(self._decoder.decode(b"", True))
+            self._take(self._decoder.decode(self._scanner.close(), True))
             os.close(self._fd)
             with self._marked:
                 self._over = True
@@ -86,13 +89,3 @@ class RawOutput:
         if text:
             self.last_words = (self.last_words + text)[-_LAST_WORDS:]
             self._buffer.write(self._name, text)
-
-
-def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
-    """Poll a condition that no event tells; returns whether it came true in time."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
