@@ -15,9 +15,7 @@ from ..tensor import Tensor
 from .declare import op_functions, operator, pointwise
 from .gradients import choose, conj, is_tensor, second_is_number, second_is_tensor, zeros_like
 
-_NO_BOOL_DIFFERENCE = (
-    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
-)
+_NO_BOOL_DIFFERENCE = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
 _NO_BOOL_OPERAND = (
     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
     "`logical_not()` operator instead."
@@ -134,7 +132,7 @@ def _fmod(x: Any, y: Any, out: Any = None) -> Any:
 
 
 DIV = pointwise(
-    "true_divide", "input, other", cpu=np.true_divide, expr="input / other", result="float", backward="Div",
+    "true_divide", "input, other", cpu=np.true_divide, expr="input / other", result="float", primitive="div",
     numbers="input other",
     grads={
         "input": lambda g, other: g / conj(other),
@@ -177,9 +175,7 @@ def _quotient(rounding_mode: str | None) -> Any:
         return DIV_FLOOR
     if rounding_mode == "trunc":
         return DIV_TRUNC
-    raise RuntimeError(
-        f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
-    )
+    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
 def _div_in_place(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
@@ -195,7 +191,9 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tenso
 # -- whole numbers ------------------------------------------------------------------------------
 
 
-GCD = pointwise("gcd", "input, other", cpu=np.gcd, accepts="i", doc="The greatest common divisor of the absolute values.")
+GCD = pointwise(
+    "gcd", "input, other", cpu=np.gcd, accepts="i", doc="The greatest common divisor of the absolute values."
+)
 LCM = pointwise("lcm", "input, other", cpu=np.lcm, accepts="i", doc="The least common multiple of the absolute values.")
 
 # -- size and sign ------------------------------------------------------------------------------

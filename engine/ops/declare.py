@@ -47,13 +47,14 @@ def pointwise(
     refusals: dict[str, str] | None = None,
     numbers: str = "",
     doc: str = "",
+    primitive: str | None = None,
 ) -> Op:
     """Declare a pointwise primitive and its function.
 
     `signature` is the function's, such as "input, other, *, alpha=1": parameters before `*` are tensors (or numbers),
     those after it plain values; `;` instead of `, *` lets plain values be passed by position. `numbers` names the tensor
     parameters in whose place plain numbers may stand. `cpu` takes numpy arrays, the plain values, and `out=`; `expr` is
-    left out where no expression says it. `inplace` may be the in-place function itself. See `Op` for the rest.
+    left out where no expression says it. `primitive` is its name where that differs from the function's. `inplace` may be the in-place function itself. See `Op` for the rest.
     """
     head, _, tail = signature.partition(";") if ";" in signature else signature.partition(", *")
     positional = ";" in signature
@@ -61,7 +62,7 @@ def pointwise(
     tail = tail.strip().lstrip(",").strip()
     statics = [p.split("=")[0].strip() for p in tail.split(",")] if tail else []
     op = Op(
-        name, " ".join(names), " ".join(statics), kind="pointwise", cpu=cpu, expr=expr, result=result, accepts=accepts,
+        primitive or name, " ".join(names), " ".join(statics), kind="pointwise", cpu=cpu, expr=expr, result=result, accepts=accepts,
         grads=grads, shape=None, backward=backward, overload=overload, refusals=refusals, guard=guard,
     )  # fmt: skip
     checked = [(i, n) for i, n in enumerate(names) if n not in numbers.split()]
@@ -92,7 +93,7 @@ def pointwise(
     function.__module__ = function_.__module__ = "tapescope.engine"
     back = inplace if callable(inplace) else function_ if inplace else None
     put(name, function, spaces=spaces, method=method, inplace=back, op=op, aliases=aliases)
-    op_functions[op.name] = function
+    op_functions[name] = op_functions[op.name] = function
     return op
 
 

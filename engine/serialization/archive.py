@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import sys
 import zipfile
+import zlib
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,12 @@ import numpy as np
 from .. import dtypes
 
 ALIGNMENT = 64
+
+
+_DAMAGE = (
+    zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, struct.error, zlib.error, IndexError, OverflowError, MemoryError,
+)  # fmt: skip
+"""What the standard library's reader raises for damaged archives."""
 
 
 class ArchiveError(RuntimeError):
@@ -54,7 +61,7 @@ class Reader:
     def __init__(self, file: Any):
         try:
             self.zip = zipfile.ZipFile(file)
-        except zipfile.BadZipFile as error:
+        except _DAMAGE as error:
             raise ArchiveError(
                 f"PytorchStreamReader failed reading zip archive: failed finding central directory ({error}). The file is cut off, or it is "
                 "no .pt file of this kind."
@@ -80,7 +87,7 @@ class Reader:
             )
         try:
             return self.zip.read(self.top + name)
-        except (zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
+        except (*_DAMAGE, OSError, RuntimeError) as error:
             raise ArchiveError(
                 f"PytorchStreamReader failed reading file {name}: {error}. The file is damaged."
             ) from error

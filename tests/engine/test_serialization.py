@@ -170,7 +170,7 @@ def test_hostile_pickles(text):
         torch.load(hostile(text))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(st.data())
 def test_damaged_files_never_do_worse_than_raise(data):
     content = bytearray((FILES / "torch.pt").read_bytes())
