@@ -70,7 +70,7 @@ def test_a_slow_snapshot_is_taken_less_often(stream):
         send(event)
 
     stream._send = slow
-    for i in range(50):
+    for _ in range(50):
         stream.now[0] += 0.1
         backward(stream.names)
     assert len(stream.sent) == 1, "0.5 s of work are followed by 10 s without"
