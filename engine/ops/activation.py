@@ -31,7 +31,7 @@ def _sigmoid(x: Any, out: Any = None) -> Any:
 
 
 SIGMOID = pointwise(
-    "sigmoid", cpu=_sigmoid, expr="sigmoid(input)", result="float", spaces=("torch", "special.expit"),
+    "sigmoid", cpu=_sigmoid, expr="sigmoid(input)", result="float", spaces=("torch", "nn.functional", "special.expit"),
     grads={"input": lambda g, result: g * ((1 - result) * result)},
 )  # fmt: skip
 
@@ -76,7 +76,7 @@ def _prepare(name: str, input: Tensor, dim: Any, dtype: Any) -> tuple[Tensor, in
     return input, wrap_dim(dim, input.ndim)
 
 
-@operator(spaces=("torch", "nn.functional"))
+@operator(spaces=("torch", "nn.functional", "special"))
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """exp(x) / sum(exp(x)) along `dim`, computed with the largest element taken off."""
     x, at = _prepare("softmax", input, dim, dtype)
@@ -85,7 +85,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return dispatch.call(SOFTMAX, (x,), (at,))
 
 
-@operator(spaces=("torch", "nn.functional"))
+@operator(spaces=("torch", "nn.functional", "special"))
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """log(softmax(x)) along `dim`, without forming the quotient."""
     x, at = _prepare("log_softmax", input, dim, dtype)

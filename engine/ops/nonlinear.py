@@ -13,10 +13,10 @@ import numpy as np
 
 from .. import dispatch
 from .. import random as source
+from ..numerics.error import erf_array
 from ..shapes import wrap_dim
 from ..tensor import Tensor, wrap
 from .declare import op_functions, operator, pointwise
-from .error_function import erf_array
 from .table import Op
 
 FUNCTIONAL = ("nn.functional",)
