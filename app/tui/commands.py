@@ -70,7 +70,7 @@ class Commands:
     # -- running ------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        self.screen.run_cells(self.screen.cells.selected())
+        self.screen.run_cells(self.screen.cells.selected(), follow=True)
         self._leave_text_cell()
 
     def _leave_text_cell(self) -> None:
@@ -81,7 +81,7 @@ class Commands:
 
     def run_advance(self) -> None:
         cells = self.screen.cells
-        self.screen.run_cells(cells.selected())
+        self.screen.run_cells(cells.selected(), follow=True)
         self.screen.pane.stop_editing()
         last = cells.range.stop - 1
         if last + 1 >= len(self.screen.notebook):
@@ -94,7 +94,7 @@ class Commands:
 
     def run_insert(self) -> None:
         cells = self.screen.cells
-        self.screen.run_cells(cells.selected())
+        self.screen.run_cells(cells.selected(), follow=True)
         self.screen.pane.stop_editing()
         cells.select(cells.range.stop - 1)
         cells.insert(below=True)

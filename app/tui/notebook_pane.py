@@ -61,6 +61,7 @@ class NotebookPane(Container):
         self.editing = False
         self._line = -1
         self.view = NotebookView(notebook, cells, runs, look, key, elapsed, id="cells")
+        self.view.keep_row = self._cursor_row
         self.editor = CellEditor(look, key, id="editor")
         self.popup = CompletionPopup(look, id="completions")
         self._stop = notebook.subscribe(self._document_changed)
@@ -127,7 +128,7 @@ class NotebookPane(Container):
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
         if self.editing and self.editor.cell_id is not None:
-            self.view.following = False
+            self.view.following = None
             self.flush()
             self.view.settle()
             self._place_editor()
@@ -165,8 +166,6 @@ class NotebookPane(Container):
     def on_notebook_view_moved(self, event: NotebookView.Moved) -> None:
         event.stop()
         self._place_editor()
-        if self.view.following:
-            self._show_cursor()
 
     def _index(self) -> int | None:
         try:
@@ -190,13 +189,15 @@ class NotebookPane(Container):
         self._place_popup()
         self.call_after_refresh(editor.place_terminal_cursor)
 
+    def _cursor_row(self) -> int | None:
+        """The row of the drawing in which the cursor of the text stands."""
+        index = self._index()
+        return self.view.top(index) + self.editor.cursor_row if self.editing and index is not None else None
+
     def _show_cursor(self) -> None:
         """Scroll so that the line of the cursor is on the screen."""
-        index = self._index()
-        if not self.editing or index is None:
-            return
-        row = self.view.top(index) + self.editor.cursor_row
-        self.view.show_rows(row, row + 1, room=1)
+        if (row := self._cursor_row()) is not None:
+            self.view.show_rows(row, row + 1, room=1)
 
     def _place_popup(self) -> None:
         if not self.popup.open:
@@ -222,11 +223,11 @@ class NotebookPane(Container):
     # -- mouse --------------------------------------------------------------------------------------
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        self.view.following = False
+        self.view.following = None
         self.view.scroll_relative(y=self.app.scroll_sensitivity_y, animate=False)
         event.stop()
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        self.view.following = False
+        self.view.following = None
         self.view.scroll_relative(y=-self.app.scroll_sensitivity_y, animate=False)
         event.stop()

@@ -36,7 +36,8 @@ _RIGHT = 1
 class NotebookView(ScrollView, can_focus=True):
     """All cells of a notebook as one drawing.
 
-    While `following`, the current cell is kept on the screen as outputs above or under it grow.
+    The outputs of the cell whose id is `following` are kept on the screen as they grow, and the row that `keep_row`
+    gives (of the cursor in the text) stays on it.
     """
 
     DEFAULT_CSS = """
@@ -77,7 +78,8 @@ class NotebookView(ScrollView, can_focus=True):
         self._linked_columns: tuple[int, int] | None = None
         self._settling = False
         self._ids: list[str] = []
-        self.following = False
+        self.following: str | None = None
+        self.keep_row: Callable[[], int | None] = lambda: None
 
     # -- what is shown ------------------------------------------------------------------------------
 
@@ -146,8 +148,8 @@ class NotebookView(ScrollView, can_focus=True):
             row = self._tops[place] + min(within, self.picture(place).height - 1)
             if row != self.scroll_offset.y:
                 self.scroll_to(y=row, animate=False)
-        if self.following:
-            self.show_cell(self.cells.index)
+        if self.following is not None:
+            self._follow(self.following)
         self.refresh()
         self.post_message(self.Moved())
 
@@ -208,6 +210,23 @@ class NotebookView(ScrollView, can_focus=True):
             view_top = 0
         self._scroll(view_top)
 
+    def _follow(self, cell_id: str) -> None:
+        """Scroll down to the end of a cell's outputs, and a little of the next cell where that is the current one."""
+        try:
+            index = self.notebook.index_of(cell_id)
+        except KeyError:
+            self.following = None
+            return
+        end = self._tops[index + 1]
+        if self.cells.index == index + 1:
+            end += min(self.picture(index + 1).height, 5)
+        height = self.scrollable_content_region.height
+        view_top = end - height
+        if (kept := self.keep_row()) is not None:
+            view_top = min(view_top, kept - 1)
+        if height and view_top > self.scroll_offset.y:
+            self._scroll(view_top)
+
     def show_line(self, index: int, line: int) -> None:
         """Scroll as little as needed to show a source line (from 0) of a cell, with a little room around it."""
         rows = self.picture(index).rows_of_line(line)
@@ -229,7 +248,7 @@ class NotebookView(ScrollView, can_focus=True):
 
     def page(self, by: int) -> None:
         """Scroll by screens; from then on the view stays where a person put it."""
-        self.following = False
+        self.following = None
         self.scroll_relative(y=by * max(1, self.scrollable_content_region.height - 2), animate=False)
 
     def _scroll(self, row: int) -> None:
@@ -323,13 +342,13 @@ class NotebookView(ScrollView, can_focus=True):
             event.prevent_default()
 
     def on_mouse_scroll_down(self) -> None:
-        self.following = False
+        self.following = None
 
     def on_mouse_scroll_up(self) -> None:
-        self.following = False
+        self.following = None
 
     def on_scroll_to(self) -> None:
-        self.following = False
+        self.following = None
 
     def on_click(self, event: events.Click) -> None:
         row = event.y + self.scroll_offset.y

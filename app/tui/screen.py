@@ -363,12 +363,13 @@ class NotebookScreen(Screen[None]):
 
     # -- the kernel ---------------------------------------------------------------------------------
 
-    def run_cells(self, cells: Iterable[Cell]) -> None:
-        """Queue cells; says why where that is impossible."""
+    def run_cells(self, cells: Iterable[Cell], *, follow: bool = False) -> None:
+        """Queue cells; says why where that is impossible. With `follow` the outputs of the last one stay in view."""
         self.pane.editor.history.checkpoint()
         self.notebook.checkpoint()
-        self.pane.view.following = True
-        said = self.session.run(list(cells))
+        cells = list(cells)
+        self.pane.view.following = cells[-1].id if follow and cells else None
+        said = self.session.run(cells)
         if said:
             self.notify(said, severity="warning", timeout=6)
         self.refresh_status()

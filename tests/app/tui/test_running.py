@@ -176,7 +176,7 @@ async def test_a_cell_may_ask_for_input(open_app):
     """`input()` opens a line to answer in; the cell gets the answer."""
     async with open_app("# %%\nprint('hello', input('Your name? '))\n", real=True) as user:
         await user.press("ctrl+j")
-        await user.sees("Your name?")
+        await user.sees("asks for input")
         await user.type("Ada\n")
         await user.sees("hello Ada")
 

@@ -223,6 +223,21 @@ async def test_output_below_the_edge_comes_into_view(open_app):
         assert user.screen.pane.view.scroll_offset.y == top
 
 
+async def test_a_plot_is_watched_while_its_cell_is_longer_than_the_screen(open_app):
+    """Running a long cell shows the end of its output; while writing in it, the cursor stays on the screen."""
+    text = "# %%\n" + "".join(f"x{n} = 1\n" for n in range(50))
+    async with open_app(text) as user:
+        cell = user.cell(0)
+        for keys in (("ctrl+j",), ("enter", "ctrl+j")):
+            await user.press(*keys)
+            user.kernel.run(cell, m.Stream(cell, "stdout", "first\n" + "more\n" * 5 + "last line\n"))
+            if "enter" in keys:
+                await user.settle(0.2)
+                assert "x0 = 1" in user.text and "last line" not in user.text
+            else:
+                await user.sees("last line")
+
+
 async def test_a_huge_single_line_is_no_trap(open_app):
     """A million characters without a newline are drawn broken, and the keys work."""
     async with open_app() as user:
