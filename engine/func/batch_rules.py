@@ -105,8 +105,8 @@ def _batch(pair: tuple[Tensor, bool], size: int) -> Tensor:
 # -- dimension numbers move by one --------------------------------------------------------------
 
 _ONE_DIM = (
-    "argmax", "argmin", "softmax", "log_softmax", "unsqueeze", "select", "slice", "unfold", "cumsum", "cumprod", "logcumsumexp", "sort",
-    "topk", "flip_dim",
+    "argmax", "argmin", "softmax", "log_softmax", "unsqueeze", "select", "unbind", "slice", "split", "split_with_sizes", "unfold",
+    "cumsum", "cumprod", "logcumsumexp", "sort", "topk", "flip_dim",
 )  # fmt: skip
 
 

@@ -14,16 +14,17 @@ from ..shapes import (
     contiguous_strides,
     expand_strides,
     infer_size,
-    is_contiguous,
     numel,
     overlaps,
     view_strides,
     wrap_dim,
     wrap_dims,
 )
+from ..state import state
+from ..storage import Storage
 from ..tensor import Tensor
 from .declare import operator
-from .table import Op
+from .table import Op, put
 
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
 
@@ -67,13 +68,32 @@ def view_dtype(t: Tensor, kind: Any) -> Tensor:
     if kind is t.dtype:
         return dispatch.call(VIEW, (t,), (tuple(t.shape),))
     old, new = t.dtype.itemsize, kind.itemsize
-    if old != new and (t.ndim == 0 or t.stride(-1) != 1):
-        raise RuntimeError("self.stride(-1) must be 1 to view a dtype as one of a different element size")
-    if not t.is_cpu:
-        return view_dtype(t.cpu(), kind).to(t.device)
-    if new > old and t.shape[-1] * old % new:
-        raise RuntimeError(f"self.size(-1) must be divisible by {new // old} to view {t.dtype} as {kind}")
-    return dispatch.wrap(t.detach_shallow()._data.view(kind.numpy), kind, t._storage.backend)
+    which = f"to view {dispatch.type_name(t.dtype)} as {dispatch.type_name(kind)} (different element sizes)"
+    if t.dtype.rounds or kind.rounds:
+        raise RuntimeError(
+            f"view: the bytes of {(t.dtype if t.dtype.rounds else kind).name} cannot be read as another dtype here"
+        )
+    shape, strides, offset = tuple(t._data.shape), t.stride(), t.storage_offset()
+    if old != new:
+        if t.ndim == 0:
+            raise RuntimeError(f"self.dim() cannot be 0 {which}")
+        if strides[-1] != 1:
+            raise RuntimeError(f"self.stride(-1) must be 1 {which}, but got {strides[-1]}")
+        times = max(old, new) // min(old, new)
+        if new > old:
+            if shape[-1] % times:
+                raise RuntimeError(f"self.size(-1) must be divisible by {times} {which}, but got {shape[-1]}")
+            if offset % times:
+                raise RuntimeError(f"self.storage_offset() must be divisible by {times} {which}, but got {offset}")
+            bad = next((i for i, s in enumerate(strides[:-1]) if s % times), None)
+            if bad is not None:
+                raise RuntimeError(f"self.stride({bad}) must be divisible by {times} {which}, but got {strides[bad]}")
+            shape = (*shape[:-1], shape[-1] // times)
+            strides, offset = (*[s // times for s in strides[:-1]], 1), offset // times
+        else:
+            shape = (*shape[:-1], shape[-1] * times)
+            strides, offset = (*[s * times for s in strides[:-1]], 1), offset * times
+    return dispatch.make_view(t.detach_shallow(), shape, strides, offset, kind)
 
 
 @operator()
@@ -192,7 +212,7 @@ def t(input: Tensor) -> Tensor:
     return dispatch.call(T_OF_MATRIX, (input,))
 
 
-@operator()
+@operator(aliases=("moveaxis",))
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Dimensions `source` moved to the places `destination`, the others in their order."""
     a = (source,) if isinstance(source, int) else tuple(source)
@@ -213,12 +233,14 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 # -- sizes of one -------------------------------------------------------------------------------
 
 
-def _squeeze(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dims: tuple[int, ...]) -> Geometry:
+def _squeeze(
+    shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dims: tuple[int, ...], form: int
+) -> Geometry:
     keep = [i for i, n in enumerate(shape) if not (i in dims and n == 1)]
     return tuple([shape[i] for i in keep]), tuple([strides[i] for i in keep]), offset
 
 
-SQUEEZE = Op("squeeze", "input", "dims", kind="view", geometry=_squeeze,
+SQUEEZE = Op("squeeze", "input", "dims form", kind="view", geometry=_squeeze, overload=lambda _, statics: statics[1],
              grads={"input": lambda g, input_shape: g.reshape(input_shape)})  # fmt: skip
 UNSQUEEZE = Op(
     "unsqueeze", "input", "dim", kind="view",
@@ -234,7 +256,11 @@ UNSQUEEZE = Op(
 @operator()
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Without the dimensions of size 1, or without those of `dim` that have size 1."""
-    return dispatch.call(SQUEEZE, (input,), (wrap_dims(dim, input.ndim),))
+    if dim is None:
+        return dispatch.call(SQUEEZE, (input,), (tuple(range(input.ndim)), 0))
+    if isinstance(dim, (tuple, list)):
+        return dispatch.call(SQUEEZE, (input,), (wrap_dims(dim, input.ndim) if dim else (), 2))
+    return dispatch.call(SQUEEZE, (input,), ((wrap_dim(dim.__index__(), input.ndim),), 1))
 
 
 @operator()
@@ -341,13 +367,17 @@ def slice_dim(input: Tensor, dim: int, start: Any, end: Any, step: int = 1) -> T
 @operator()
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """`length` parts from `start` on along `dim`. Raises RuntimeError out of range."""
-    at = wrap_dim(dim, input.ndim)
-    size, first = input.shape[at], int(start)
-    if not -size <= first <= size:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size}], but got {first})")
-    first += size if first < 0 else 0
+    if input.ndim == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if isinstance(start, Tensor) and (start.ndim or start._dtype.category != dispatch.dtypes.INTEGRAL):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
+    at = wrap_dim(dim, input.ndim)
+    size, first, length = input.shape[at], start.__index__(), length.__index__()
+    if not -size <= first <= size:
+        raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {first})")
+    first += size if first < 0 else 0
     if first + length > size:
         raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({size}).")
     return dispatch.call(SLICE, (input,), (at, first, first + length, 1))
@@ -382,6 +412,8 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 
 def _unfold(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dim: int, size: int, step: int) -> Geometry:
+    if not shape:
+        return (size,), (1,), offset
     count = (shape[dim] - size) // step + 1
     return (
         (*shape[:dim], count, *shape[dim + 1 :], size),
@@ -460,6 +492,8 @@ UNFOLD = Op(
 
 
 def _unfold_backward(g: Tensor, shape: tuple[int, ...], dim: int, size: int, step: int) -> Tensor:
+    if not shape:
+        return g.sum()
     new, stride, _ = _unfold(shape, contiguous_strides(shape), 0, dim, size, step)
     return _as_strided_backward(g, shape, new, stride, 0)
 
@@ -467,74 +501,109 @@ def _unfold_backward(g: Tensor, shape: tuple[int, ...], dim: int, size: int, ste
 @operator(spaces=("method",))
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """All windows of `size` along a dimension, `step` apart, as a new last dimension."""
-    if self.ndim == 0:
-        return dispatch.call(UNFOLD, (self.reshape(1),), (0, size, step))
     at = wrap_dim(dimension, self.ndim)
-    if size > self.shape[at]:
-        raise RuntimeError(f"maximum size for tensor at dimension {at} is {self.shape[at]} but size is {size}")
+    extent = self.shape[at] if self.ndim else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > extent:
+        raise RuntimeError(f"maximum size for tensor at dimension {at} is {extent} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     return dispatch.call(UNFOLD, (self,), (at, size, step))
 
 
-# -- several views at once ----------------------------------------------------------------------
+@operator()
+def narrow_copy(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """`narrow` as a copy."""
+    return narrow(input, dim, start, length).clone()
 
 
 @operator()
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """The parts along a dimension, each without it."""
-    at = wrap_dim(dim, input.ndim)
-    if input.ndim == 0:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return _multi((dispatch.call(SELECT, (input,), (at, i)) for i in range(input.shape[at])), "Unbind")
+def adjoint(input: Tensor) -> Tensor:
+    """Matrices transposed and conjugated. Raises RuntimeError for vectors."""
+    if input.ndim == 1:
+        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    out = transpose(input, -2, -1)
+    return out.conj() if input._dtype.is_complex else out
 
 
-@operator()
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of a size (the last may be smaller), or of given sizes, along a dimension."""
-    at = wrap_dim(dim, tensor.ndim)
-    size = tensor.shape[at] if tensor.ndim else 1
-    if isinstance(split_size_or_sections, int):
-        step = split_size_or_sections
-        if step < 0 or (step == 0 and size):
-            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={step}")
-        parts = [min(step, size - i) for i in range(0, size, step)] if step and size else [0]
-    else:
-        parts = list(split_size_or_sections)
-        if sum(parts) != size or any(p < 0 for p in parts):
-            raise RuntimeError(
-                f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {at}), but got "
-                f"split_sizes={parts}"
-            )
-    ends = [sum(parts[: i + 1]) for i in range(len(parts))]
-    return _multi(
-        (dispatch.call(SLICE, (tensor,), (at, e - p, e, 1)) for p, e in zip(parts, ends, strict=True)), "Split"
-    )
+# -- a tensor's own geometry changed ------------------------------------------------------------
 
 
-@operator()
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` pieces of equal size (the last may be smaller)."""
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    at = wrap_dim(dim, input.ndim)
-    size = input.shape[at]
-    return (
-        split(input, -(-size // chunks) if size else 0, at)
-        if size
-        else _multi((narrow(input, at, 0, 0) for _ in range(chunks)), "Split")
-    )
+def _becomes(name: str, view_of: Any) -> None:
+    """Enter `NAME_`: the tensor itself becomes the view that `view_of` makes of it."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if state.grad_enabled and self.requires_grad and self.is_leaf:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        seen = view_of(self, *args, **kwargs)
+        self._data, self._strides, self._offset = seen._data, seen._strides, seen._offset
+        self._storage.version += 1
+        self._seen_version = self._storage.version
+        if seen._grad_fn is not None:
+            self._grad_fn, self._output_nr = seen._grad_fn, seen._output_nr
+        return self
+
+    method.__name__ = name
+    method.__doc__ = f"`{name[:-1]}`, which this tensor itself becomes."
+    put(name, method, spaces=("torch",) if name == "as_strided_" else ("method",))
 
 
-def _multi(views: Any, maker: str) -> tuple[Tensor, ...]:
-    """Outputs of a function of several views, which may not be written to while recording."""
-    out = tuple(views)
-    for i, v in enumerate(out):
-        if not v._creation:
-            v._creation, v._maker = "multi", f"Output {i} of {maker}"
-    return out
+for _name, _view in (
+    ("squeeze_", squeeze), ("unsqueeze_", unsqueeze), ("t_", t), ("transpose_", transpose), ("swapaxes_", transpose),
+    ("swapdims_", transpose), ("as_strided_", as_strided),
+):  # fmt: skip
+    _becomes(_name, _view)
 
 
-def contiguous_like(t: Tensor) -> bool:
-    """Whether `t` is row-major; used where a copy can be spared."""
-    return is_contiguous(t._data.shape, t.stride())
+@operator(spaces=("method",))
+def resize_(self: Tensor, *sizes_: Any, memory_format: Any = None) -> Tensor:
+    """Another shape, in place: the elements in memory order, with unspecified ones behind them where there are not enough.
+
+    Raises RuntimeError for a tensor that requires grad.
+    """
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    shape = sizes(sizes_)
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    storage, backend = self._storage, self._storage.backend
+    need, have = self._offset + numel(shape), storage.nbytes() // self._dtype.itemsize
+    if need > have:
+        wider = Storage(backend, backend.empty((need,), self._dtype))
+        if have:
+            backend.copy(backend.view(wider.root, (have,), (1,), 0), backend.view(storage.root, (have,), (1,), 0))
+        storage.data, storage._root = wider.data, None
+    self._strides = contiguous_strides(shape)
+    self._data = backend.view(storage.root, shape, self._strides, self._offset)
+    storage.version += 1
+    return self
+
+
+@operator(spaces=("method",))
+def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
+    """`resize_` to the shape of another tensor."""
+    return resize_(self, tuple(the_template.shape))
+
+
+@operator(spaces=("method",))
+def set_(
+    self: Tensor, source: Tensor | None = None, storage_offset: int = 0, size: Any = None, stride: Any = None
+) -> Tensor:
+    """Look at the memory of another tensor from now on (or at none): with sizes and strides of its own, or those of `source`.
+
+    Raises RuntimeError for another dtype.
+    """
+    given: Tensor = self.new_empty(0) if source is None else source
+    if given._dtype is not self._dtype:
+        raise RuntimeError(
+            f"Could not set tensor of type {dispatch.type_name(given._dtype).lower()} to a tensor of type "
+            f"{dispatch.type_name(self._dtype).lower()}"
+        )
+    seen = given.detach_shallow()
+    if size is not None:
+        shape = sizes((size,))
+        seen = as_strided(seen, shape, contiguous_strides(shape) if stride is None else stride, storage_offset)
+    self._data, self._storage, self._strides, self._offset = seen._data, seen._storage, seen._strides, seen._offset
+    self._base = None
+    return self

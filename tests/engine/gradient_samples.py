@@ -51,7 +51,7 @@ SAMPLES = {
     "permute": lambda t: (call("permute", (2, 0, 1)), [t(2, 3, 2)]),
     "transpose": lambda t: (call("transpose", 0, 1), [t(2, 3)]),
     "t": lambda t: (call("t"), [t(2, 3)]),
-    "squeeze": lambda t: (call("squeeze", (0, 2)), [t(1, 3, 1)]),
+    "squeeze": lambda t: (call("squeeze", (0, 2), 2), [t(1, 3, 1)]),
     "unsqueeze": lambda t: (call("unsqueeze", 1), [t(2, 3)]),
     "expand": lambda t: (call("expand", (4, 2, 3)), [t(2, 1)]),
     "select": lambda t: (call("select", 1, 2), [t(2, 3)]),

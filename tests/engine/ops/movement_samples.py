@@ -24,4 +24,10 @@ SAMPLES = {
     "take": lambda t: (lambda x: call("take")(x, INDEX), [t(2, 3)]),
     "put": lambda t: (lambda x, s: call("put", True)(x, INDEX, s), [t(2, 3), t(4, seed=1)]),
     "masked_scatter": lambda t: (lambda x, s: call("masked_scatter")(x, INDEX > 0, s), [t(2, 2), t(5, seed=1)]),
+    "unbind": lambda t: (call("unbind", 1, 2), [t(2, 3)]),
+    "split": lambda t: (call("split", 1, 1, 3, 1), [t(2, 3)]),
+    "split_with_sizes": lambda t: (call("split_with_sizes", 0, 0, 1, 1), [t(2, 3)]),
+    "tril": lambda t: (call("tril", -1), [t(2, 3, 3)]),
+    "triu": lambda t: (call("triu", 1), [t(3, 4)]),
+    "diag_embed": lambda t: (call("diag_embed", 1, 0, 2), [t(2, 3)]),
 }  # fmt: skip

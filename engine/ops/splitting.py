@@ -1,0 +1,213 @@
+"""Tensors cut into parts along a dimension: split, chunk, tensor_split and their relatives. All parts are views.
+
+Parts of the `unsafe_` forms may be written to while recording; the others refuse it, as one write would change them all.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from .. import dispatch, dtypes
+from ..shapes import wrap_dim
+from ..tensor import Tensor
+from .declare import operator
+from .table import Op
+from .views import SELECT, SLICE, sizes
+
+# Each part is a view with a node of its own, named after the operator that made all of them.
+
+
+def _part(name: str, label: str) -> Op:
+    return Op(
+        name, "input", "dim start end step", kind="view", geometry=SLICE.geometry, backward=label,
+        grads={
+            "input": lambda g, input_shape, dim, start, end, step: g.new_zeros(input_shape).slice_scatter(g, dim, start, end, step)
+        },
+    )  # fmt: skip
+
+
+UNBIND = Op(
+    "unbind", "input", "dim index", kind="view", geometry=SELECT.geometry,
+    grads={"input": lambda g, input_shape, dim, index: g.new_zeros(input_shape).select_scatter(g, dim, index)},
+)  # fmt: skip
+SPLIT, SPLIT_WITH_SIZES = _part("split", "Split"), _part("split_with_sizes", "SplitWithSizes")
+
+
+@operator()
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The parts along a dimension, each without it. Raises IndexError for 0-d tensors."""
+    at = wrap_dim(dim, input.ndim)
+    if input.ndim == 0:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    return _together([dispatch.call(UNBIND, (input,), (at, i)) for i in range(input._data.shape[at])], "Unbind")
+
+
+def _together(parts: list[Tensor], maker: str) -> tuple[Tensor, ...]:
+    """Outputs of a function of several views, which may not be written to while recording."""
+    for i, v in enumerate(parts):
+        if not v._creation:
+            v._creation, v._maker = "multi", f"Output {i} of {maker}"
+    return tuple(parts)
+
+
+def _pieces(op: Op, input: Tensor, lengths: Sequence[int], dim: int) -> list[Tensor]:
+    out, start = [], 0
+    for n in lengths:
+        out.append(dispatch.call(op, (input,), (dim, start, start + n, 1)))
+        start += n
+    return out
+
+
+def _lengths(size: int, step: int) -> list[int]:
+    """Pieces of `step`, the last maybe smaller. Raises RuntimeError for a step that makes none."""
+    if step < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={step}")
+    if step == 0 and size:
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}")
+    return [min(step, size - i) for i in range(0, size, step)] if size else [0]
+
+
+def _given_lengths(size: int, parts: Sequence[int], dim: int) -> list[int]:
+    if any(p < 0 for p in parts):
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(parts)}"
+        )
+    if sum(parts) != size:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {dim}), but got "
+            f"split_sizes={list(parts)}"
+        )
+    return list(parts)
+
+
+def _split(name: str, tensor: Tensor, size_or_sections: Any, dim: int) -> tuple[list[Tensor], str]:
+    if tensor.ndim == 0:
+        raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
+    at = wrap_dim(dim, tensor.ndim)
+    size = tensor._data.shape[at]
+    if isinstance(size_or_sections, (tuple, list)):
+        return _pieces(
+            SPLIT_WITH_SIZES, tensor, _given_lengths(size, sizes((size_or_sections,)), at), at
+        ), "SplitWithSizes"
+    return _pieces(SPLIT, tensor, _lengths(size, size_or_sections.__index__()), at), "Split"
+
+
+@operator()
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces of a size (the last may be smaller), or of given sizes, along a dimension.
+
+    Raises RuntimeError where given sizes do not sum up to the dimension's.
+    """
+    return _together(*_split("split", tensor, split_size_or_sections, dim))
+
+
+@operator()
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces of given sizes along a dimension."""
+    return _together(*_split("split", input, list(split_sizes), dim))
+
+
+@operator()
+def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split` whose parts may be written to."""
+    return tuple(_split("split", input, split_size, dim)[0])
+
+
+@operator()
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """`split_with_sizes` whose parts may be written to."""
+    return tuple(_split("split", input, list(split_sizes), dim)[0])
+
+
+def _chunks(input: Tensor, chunks: int, dim: int) -> tuple[list[Tensor], str]:
+    if input.ndim == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    at = wrap_dim(dim, input.ndim)
+    size = input._data.shape[at]
+    if size == 0:
+        return _pieces(SPLIT_WITH_SIZES, input, [0] * chunks, at), "SplitWithSizes"
+    return _pieces(SPLIT, input, _lengths(size, -(-size // chunks)), at), "Split"
+
+
+@operator()
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` pieces of equal size (the last may be smaller)."""
+    return _together(*_chunks(input, chunks, dim))
+
+
+@operator()
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`chunk` whose parts may be written to."""
+    return tuple(_chunks(input, chunks, dim)[0])
+
+
+@operator()
+def tensor_split(
+    input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, sections: Any = None, indices: Any = None,
+    tensor_indices_or_sections: Any = None,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """So many pieces whose sizes differ by one at most, or the pieces between given indices (as Python's slices have them)."""
+    given = next(
+        (v for v in (indices_or_sections, sections, indices, tensor_indices_or_sections) if v is not None), None
+    )
+    if input.ndim == 0:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    at = wrap_dim(dim, input.ndim)
+    if isinstance(given, Tensor):
+        if given.ndim > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a "
+                f"tensor with {given.ndim} dims"
+            )
+        if given._dtype is not dtypes.int64:
+            raise RuntimeError(
+                f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {dispatch.type_name(given._dtype)}"
+            )
+        given = given.tolist()
+    size = input._data.shape[at]
+    if isinstance(given, (tuple, list)):
+        cuts = [0, *[slice(None, c).indices(size)[1] for c in sizes((given,))], size]
+        return tuple(dispatch.call(SLICE, (input,), (at, a, max(a, b), 1)) for a, b in itertools.pairwise(cuts))
+    if given is None:
+        raise TypeError("tensor_split() missing 1 required positional argument: 'indices_or_sections'")
+    count = given.__index__()
+    if count <= 0:
+        raise RuntimeError(f"number of sections must be larger than 0, got {count}")
+    return tuple(_pieces(SLICE, input, [size // count + (i < size % count) for i in range(count)], at))
+
+
+def _by_name(name: str, input: Tensor, indices_or_sections: Any, dim: int, rank: int) -> tuple[Tensor, ...]:
+    if input.ndim < rank:
+        raise RuntimeError(
+            f"torch.{name} requires a tensor with at least {rank} dimension, but got a tensor with {input.ndim} dimensions!"
+        )
+    if isinstance(indices_or_sections, int):
+        size = input._data.shape[dim]
+        if indices_or_sections == 0 or size % indices_or_sections:
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {size} is not divisible by "
+                f"the split_size {indices_or_sections}!"
+            )
+    return tensor_split(input, indices_or_sections, dim)
+
+
+@operator()
+def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """`tensor_split` along dimension 1 (0 of vectors) into equal parts, or at indices."""
+    return _by_name("hsplit", input, indices_or_sections, 0 if input.ndim == 1 else 1, 1)
+
+
+@operator()
+def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """`tensor_split` along dimension 0 into equal parts, or at indices."""
+    return _by_name("vsplit", input, indices_or_sections, 0, 2)
+
+
+@operator()
+def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """`tensor_split` along dimension 2 into equal parts, or at indices."""
+    return _by_name("dsplit", input, indices_or_sections, 2, 3)
