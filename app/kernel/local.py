@@ -70,7 +70,7 @@ class LocalKernel:
         """Make the kernel; `Ready` has been sent when this returns. Commands sent before follow then."""
         if self._core is not None or self._closed:
             return
-        self._ticker = Ticker(lambda: self.core.output.flush_due(), INTERVAL)
+        self._ticker = Ticker(self._flush_due, INTERVAL)
         self._core = KernelCore(
             self._event,
             ask=self._ask,
@@ -127,6 +127,11 @@ class LocalKernel:
         self._queue.cancel()
         if not self._working:
             self._stop()
+
+    def _flush_due(self) -> None:
+        core = self._core  # None where the ticker's thread comes a moment after `close`
+        if core is not None:
+            core.output.flush_due()
 
     def _stop(self) -> None:
         core, self._core = self._core, None
