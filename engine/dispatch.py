@@ -389,12 +389,8 @@ def check_inplace(target: Tensor, recording: bool) -> None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if recording and target._creation:
         base = target._base
-        if target._creation == "multi" and (target._requires_grad or (base is not None and base._requires_grad)):
-            raise RuntimeError(
-                f"{target._maker} is a view and is being modified inplace. This view is the output of a "
-                "function that returns multiple views. Such functions do not allow the output views to be modified inplace. "
-                "You should replace the inplace operation by an out-of-place one."
-            )
+        if target._creation in ("multi", "custom") and (target._requires_grad or (base is not None and base._requires_grad)):
+            raise RuntimeError(view_refusal(target))
         if target._creation == "no_grad" and base is not None and base._requires_grad:
             raise RuntimeError(
                 "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
@@ -411,6 +407,21 @@ def check_inplace(target: Tensor, recording: bool) -> None:
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
                 "Please clone() the tensor before performing the operation."
             )
+
+
+def view_refusal(view: Tensor) -> str:
+    """Why a view that came from a function of its own kind may not be written to."""
+    start = f"{view._maker} is a view and is being modified inplace. "
+    if view._creation == "multi":
+        return start + (
+            "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
+            "inplace. You should replace the inplace operation by an out-of-place one."
+        )
+    return start + (
+        "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+        "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This behavior "
+        "is forbidden. You can fix this by cloning the output of the custom Function."
+    )
 
 
 _TYPE_NAMES = {

@@ -122,9 +122,8 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
     outs, ins = _tensors(outputs), _tensors(inputs)
-    for _i, t in enumerate(ins):
-        if not t.requires_grad:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    if not all(t.requires_grad for t in ins):
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
     keep = create_graph if retain_graph is None else retain_graph
     given = _gradients(grad_outputs, len(outs))
     wanted = [gradient_edge(t) for t in ins]
@@ -150,13 +149,13 @@ def grad(
     edges, starts = _roots(outs, given, create_graph)
     found = run_backward(edges, starts, retain_graph=keep, create_graph=create_graph, wanted=wanted, gather=False)
     out: list[Any] = []
-    for t, g in zip(ins, found, strict=True):
+    for i, (t, g) in enumerate(zip(ins, found, strict=True)):
         if g is None:
             if materialize_grads:
                 g = t.detach_shallow().new_zeros(t.shape)
             elif not allow_unused:
                 raise RuntimeError(
-                    "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this "
+                    f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this "
                     "is the desired behavior."
                 )
         elif not create_graph:

@@ -170,8 +170,12 @@ class Function:
                 from ..dispatch import check_inplace
 
                 check_inplace(out, recording)
-            elif any(out is a for a in args) or out._base is not None:
-                out = outputs[i] = out.detach_shallow()
+            elif out._base is not None or any(out is a for a in args):
+                source = out
+                out = outputs[i] = source.detach_shallow()
+                out._base = source if source._base is None else source._base
+                out._seen_version = out._storage.version
+                out._creation, out._maker = "custom", f"Output {i} of {node.name().removesuffix('Backward')}"
             out._requires_grad, out._grad_fn, out._output_nr = True, node, i
             for a in args:
                 if isinstance(a, Tensor) and id(a) in dirty and a is not out and a._storage is out._storage:

@@ -136,6 +136,10 @@ def regenerate(view: Any) -> None:
     from .op_node import record
 
     base = view._base
+    if view._creation in ("custom", "multi"):
+        from ..dispatch import view_refusal
+
+        raise RuntimeError(view_refusal(view))
     shape, strides, offset = _place(view)
     view._requires_grad = base._requires_grad
     base = _read_as(base, view._dtype)

@@ -93,7 +93,7 @@ def test_grad_and_higher_order():
     (h,) = torch.autograd.grad(g.sum(), x)
     assert g.tolist() == [3, 12] and h.tolist() == [6, 12] and x.grad is None
     unused = leaf(1.0)
-    with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
+    with pytest.raises(RuntimeError, match="at index 0 appears to not have been used in the graph"):
         torch.autograd.grad(x.sum(), unused)
     assert torch.autograd.grad(x.sum(), [x, unused], allow_unused=True)[1] is None
     assert torch.autograd.grad(x.sum(), unused, materialize_grads=True)[0].item() == 0
@@ -329,3 +329,24 @@ def test_anomaly_mode_names_the_forward_line(capsys):
             with pytest.raises(RuntimeError, match="returned nan values in its 1th output"):
                 y.backward()
     assert "# makes a NaN" in capsys.readouterr().err
+
+
+class Same(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 5
+
+
+def test_an_input_returned_as_it_is_may_not_be_written_to():
+    x = leaf(1.0) * 1
+    y = Same.apply(x)
+    assert y is not x and type(y.grad_fn).__name__ == "SameBackward"
+    with pytest.raises(RuntimeError, match="Output 0 of Same is a view and is being modified inplace. This view was created inside"):
+        y.mul_(2)
+    x.mul_(2)
+    with pytest.raises(RuntimeError, match="created inside a custom Function"):
+        y.grad_fn  # its history would be lost
