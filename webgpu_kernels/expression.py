@@ -114,10 +114,12 @@ def _bitwise(sign: str, on_bool: str) -> Callable[[Value, Value], Value]:
     return apply
 
 
-def _by_type(**names: str) -> Callable[..., Value]:
+def _by_type(arity: int = 1, **names: str) -> Callable[..., Value]:
     """A function that is called by another name for each type; a type left out becomes the next higher one there is."""
 
     def apply(*args: Value) -> Value:
+        if len(args) != arity:
+            raise TypeError(f"takes {arity} arguments")
         texts, type = _meet(*args)
         while type not in names:
             higher = [t for t in names if _RANK[t] > _RANK[type]]
@@ -130,8 +132,8 @@ def _by_type(**names: str) -> Callable[..., Value]:
     return apply
 
 
-def _floats(name: str) -> Callable[..., Value]:
-    return _by_type(f32=name)
+def _floats(name: str, arity: int = 1) -> Callable[..., Value]:
+    return _by_type(arity, f32=name)
 
 
 def _rounding(name: str) -> Callable[[Value], Value]:
@@ -218,11 +220,11 @@ def _cast(type: str) -> Callable[[Value], Value]:
     return lambda x: as_type(x, type)
 
 
-_floor_divide = _by_type(f32="floor_divide_f", i32="floor_divide_i", u32="divide_u")
-_remainder = _by_type(f32="remainder_f", i32="remainder_i", u32="remainder_u")
-_pow = _by_type(f32="pow_f", i32="pow_i")
-_left = _by_type(i32="left_shift_i", u32="left_shift_u")
-_right = _by_type(i32="right_shift_i", u32="right_shift_u")
+_floor_divide = _by_type(2, f32="floor_divide_f", i32="floor_divide_i", u32="divide_u")
+_remainder = _by_type(2, f32="remainder_f", i32="remainder_i", u32="remainder_u")
+_pow = _by_type(2, f32="pow_f", i32="pow_i")
+_left = _by_type(2, i32="left_shift_i", u32="left_shift_u")
+_right = _by_type(2, i32="right_shift_i", u32="right_shift_u")
 
 BINARY: dict[type[ast.operator], Callable[[Value, Value], Value]] = {
     ast.Add: _arithmetic("+", "||"), ast.Sub: _arithmetic("-", None), ast.Mult: _arithmetic("*", "&&"),
@@ -240,16 +242,18 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     **{
         name: _floats(f"{name}_f")
         for name in (
-            "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "atan2",
-            "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sqrt", "rsqrt", "sigmoid", "erf", "erfc", "lgamma", "digamma",
+            "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
+            "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sqrt", "rsqrt", "sigmoid", "erf", "erfc", "erfinv", "lgamma", "digamma",
         )
     },
-    "floor": _rounding("floor"), "ceil": _rounding("ceil_f"), "round": _rounding("round_f"), "trunc": _rounding("trunc_f"),
+    "atan2": _floats("atan2_f", 2), "floor": _rounding("floor"), "ceil": _rounding("ceil_f"), "round": _rounding("round_f"), "trunc": _rounding("trunc_f"),
     "abs": _by_type(f32="abs_f", i32="abs", u32="same_u"), "sign": _by_type(f32="sign_f", i32="sign", u32="sign_u"),
     "minimum": _extreme("min_nan", "min", "&&"), "maximum": _extreme("max_nan", "max", "||"),
     "isnan": _test("is_nan"), "isinf": _test("is_inf"), "isfinite": _test("is_finite"), "signbit": _test("is_negative"),
     "where": _where, "clamp": _clamp, "pow": _pow, "floor_divide": _floor_divide, "remainder": _remainder,
-    "fmod": _by_type(f32="fmod_f", i32="fmod_i", u32="remainder_u"), "copysign": _floats("with_sign"),
+    "fmod": _by_type(2, f32="fmod_f", i32="fmod_i", u32="remainder_u"), "copysign": _floats("with_sign", 2),
+    "gcd": _by_type(2, i32="gcd_i"), "lcm": _by_type(2, i32="lcm_i"), "nextafter": _floats("nextafter_f", 2),
+    "mantissa": _floats("mantissa_f"), "exponent": lambda x: Value(f"exponent_f({as_type(x, 'f32').text})", "i32"),
     "left_shift": _left, "right_shift": _right, "divide": _divide,
     "logical_and": _logical("&&"), "logical_or": _logical("||"), "logical_not": _logical_not, "logical_xor": _logical("!="),
     "float": _cast("f32"), "int": _cast("i32"), "bool": _cast("bool"),
@@ -283,7 +287,7 @@ class _Printer:
                 raise ExpressionError(
                     f"the name {name!r} is not a parameter ({', '.join(self.parameters) or 'there are none'})"
                 )
-            case ast.BinOp(left, op, right):
+            case ast.BinOp(left, op, right) if type(op) in BINARY:
                 return BINARY[type(op)](self.visit(left), self.visit(right))
             case ast.UnaryOp(ast.USub(), x):
                 return _negate(self.visit(x))

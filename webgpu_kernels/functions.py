@@ -238,7 +238,7 @@ fn sin_f(x: f32) -> f32 {
   let q = trig_reduce(x);
   let k = u32(q.y);
   let v = select(sin_part(q.x), cos_part(q.x), (k & 1u) == 1u);
-  return select(v, -v, k >= 2u);
+  return select(select(v, -v, k >= 2u), x, x == 0.0);
 }
 fn cos_f(x: f32) -> f32 {
   if (!is_finite(x)) { return not_a_number(); }
@@ -252,7 +252,7 @@ fn tan_f(x: f32) -> f32 {
   let q = trig_reduce(x);
   let s = sin_part(q.x); let c = cos_part(q.x);
   if ((u32(q.y) & 1u) == 1u) { return -c / s; }
-  return s / c;
+  return select(s / c, x, x == 0.0);
 }
 
 // On |x| <= 1/2, in u = x^2.
@@ -336,10 +336,10 @@ fn cosh_f(x: f32) -> f32 {
 fn tanh_f(x: f32) -> f32 {
   let a = abs(x);
   let u = x * x;
-  let p = x + x * u * (-0.3333333 + u * (0.1333321 + u * (-0.053947204 + u * (0.021702967 + u * (-0.008182674
+  let p = a + a * u * (-0.3333333 + u * (0.1333321 + u * (-0.053947204 + u * (0.021702967 + u * (-0.008182674
     + u * 0.0021475369)))));
   let e = exp_nonpositive(-2.0 * a);
-  return select(with_sign((1.0 - e) / (1.0 + e), x), p, a < 0.625 || is_nan(x));
+  return with_sign(select((1.0 - e) / (1.0 + e), p, a < 0.625 || is_nan(x)), x);
 }
 fn sigmoid_f(x: f32) -> f32 {
   let e = exp_f(-abs(x));
@@ -399,6 +399,21 @@ fn erfc_f(x: f32) -> f32 {
   return select(r, 2.0 - r, x < 0.0);
 }
 
+// erfinv(x) / x as a function of w = -log(1 - x^2): a polynomial in w - 2.5 below 5, in sqrt(w) - 3 above.
+fn erfinv_f(x: f32) -> f32 {
+  let a = abs(x);
+  if (is_nan(x) || a > 1.0) { return not_a_number(); }
+  if (a == 1.0) { return with_sign(infinity(), x); }
+  let w = -log_f((1.0 - a) * (1.0 + a));
+  let t = w - 2.5;
+  let near = 1.5014094 + t * (0.24664073 + t * (-0.0041777075 + t * (-0.0012537075 + t * (0.00021860202
+    + t * (-4.396808e-06 + t * (-3.5288107e-06 + t * (3.4373e-07 + t * 2.8530547e-08)))))));
+  let u = sqrt(max(w, 0.0)) - 3.0;
+  let far = 2.8329768 + u * (1.0016748 + u * (0.009444177 + u * (-0.0076347074 + u * (0.005696172 + u * (-0.0036094682
+    + u * (0.0014615949 + u * (-3.3003936e-05 + u * (-0.00029101967 + u * 9.850039e-05))))))));
+  return x * select(far, near, w < 5.0);
+}
+
 // x^y through log2 in two parts, so that large exponents keep their digits.
 fn pow_positive(x: f32, y: f32) -> f32 {
   let q = log_reduce(x);
@@ -415,7 +430,8 @@ fn pow_positive(x: f32, y: f32) -> f32 {
   // log2(m) = (2 sh + 2 sl + tail) / ln 2, with 1 / ln 2 = 1.4423828125 + 0.00031222839 so that the first product is exact
   let ah = 2.0 * sh;
   let ph = ah * 1.4423828125;
-  let lead = q.x + ph;
+  // the sum in two parts; its leading one is cut by bits, since compilers may take (a + b) - a for b
+  let lead = bitcast<f32>(bitcast<u32>(q.x + ph) & 0xffffff00u);
   let rest = (ph - (lead - q.x)) + (ah * 0.00031222839 + (2.0 * sl + tail) * 1.442695);
   let lh = bitcast<f32>(bitcast<u32>(lead) & 0xfffff000u);
   let ll = (lead - lh) + rest;
@@ -514,6 +530,39 @@ fn floor_divide_i(x: i32, y: i32) -> i32 {
 fn divide_u(x: u32, y: u32) -> u32 { return select(x / select(y, 1u, y == 0u), 0u, y == 0u); }
 fn remainder_u(x: u32, y: u32) -> u32 { return select(x % select(y, 1u, y == 0u), 0u, y == 0u); }
 
+fn gcd_i(x: i32, y: i32) -> i32 {
+  var a = abs(x); var b = abs(y);
+  while (b != 0) {
+    let r = a % b;
+    a = b;
+    b = r;
+  }
+  return a;
+}
+fn lcm_i(x: i32, y: i32) -> i32 { return abs(divide_i(x, gcd_i(x, y)) * y); }
+
+// The next number after x in the direction of y.
+fn nextafter_f(x: f32, y: f32) -> f32 {
+  if (is_nan(x) || is_nan(y)) { return not_a_number(); }
+  if (x == y) { return y; }
+  if (x == 0.0) { return with_sign(bitcast<f32>(1u), y); }
+  let outward = (x < y) == (x > 0.0);
+  return bitcast<f32>(select(bitcast<u32>(x) - 1u, bitcast<u32>(x) + 1u, outward));
+}
+// x = m 2^e with |m| in [0.5, 1).
+fn mantissa_f(x: f32) -> f32 {
+  if (x == 0.0 || !is_finite(x)) { return x; }
+  let small = abs(x) < 1.1754944e-38;
+  let b = bitcast<u32>(select(x, x * 16777216.0, small));
+  return bitcast<f32>((b & 0x807fffffu) | 0x3f000000u);
+}
+fn exponent_f(x: f32) -> i32 {
+  if (x == 0.0 || !is_finite(x)) { return 0; }
+  let small = abs(x) < 1.1754944e-38;
+  let b = bitcast<u32>(select(x, x * 16777216.0, small));
+  return i32((b >> 23u) & 255u) - 126 - select(0, 24, small);
+}
+
 // Shifts by more than the width, or by a negative count, give what shifting on and on would.
 fn left_shift_i(x: i32, n: i32) -> i32 { return select(x << u32(n & 31), 0, n < 0 || n > 31); }
 fn right_shift_i(x: i32, n: i32) -> i32 { return select(x >> u32(n & 31), x >> 31u, n < 0 || n > 31); }
@@ -548,26 +597,28 @@ fn abs_f(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0x7fffffffu); }
 fn same_u(x: u32) -> u32 { return x; }
 fn same_i(x: i32) -> i32 { return x; }
 
-// log(Gamma(x)): Stirling's series above 8, upward recurrence below, reflection for negative arguments; near its zeros
-// at 1 and 2 the product form keeps the absolute error small.
-fn lgamma_positive(x: f32) -> f32 {
+// log(Gamma(x)): Stirling's series from 8 on; below, a product brings the argument to [1.5, 2.5); reflection for
+// negative arguments. Near 1 and 2, where it is zero, factors keep the relative error small.
+fn lgamma_large(x: f32) -> f32 {
+  let r = 1.0 / x;
+  let u = r * r;
+  return (x - 0.5) * (log_f(x) - 1.0) - 0.5 + 0.9189385 + r * (0.083333336 + u * (-0.0027777778 + u * 0.0007936508));
+}
+fn lgamma_middle(x: f32) -> f32 {
   var y = x;
   var product = 1.0;
-  for (var i = 0; i < 8; i++) {
-    if (y < 8.0) {
+  for (var i = 0; i < 6; i++) {
+    if (y >= 2.5) {
+      y = y - 1.0;
       product = product * y;
-      y = y + 1.0;
     }
   }
-  let r = 1.0 / y;
-  let u = r * r;
-  let series = r * (0.083333336 + u * (-0.0027777778 + u * 0.0007936508));
-  return (y - 0.5) * log_f(y) - y + 0.9189385 + series - log_f(product);
+  return log_f(product) + (lgamma_near(y - 2.0) + log1p_f(y - 2.0));
 }
-fn lgamma_near(t: f32) -> f32 {  // log(Gamma(1 + t)) on |t| <= 0.5, by its series
-  let p = -0.57721566 + t * (0.82246703 + t * (-0.40068563 + t * (0.27058081 + t * (-0.20738555 + t * (0.16955718
-    + t * (-0.14404990 + t * (0.12550967 + t * (-0.11133427 + t * (0.10009946 + t * (-0.09095402 + t * (0.08335384
-    + t * (-0.07693251 + t * 0.07143294))))))))))));
+// log(Gamma(1 + t)) / t is the polynomial on |t| <= 0.5.
+fn lgamma_near(t: f32) -> f32 {
+  let p = -0.57721565 + t * (0.8224671 + t * (-0.40069108 + t * (0.27057737 + t * (-0.20713593 + t * (0.16951235
+    + t * (-0.14816322 + t * (0.12764798 + t * (-0.0815826 + t * (0.07907774 + t * (-0.1833085 + t * 0.15973788))))))))));
   return t * p;
 }
 fn lgamma_f(x: f32) -> f32 {
@@ -584,7 +635,8 @@ fn lgamma_f_positive(x: f32) -> f32 {
   if (x < 0.5) { return lgamma_near(x) - log_f(x); }
   if (x < 1.5) { return lgamma_near(x - 1.0); }
   if (x < 2.5) { return lgamma_near(x - 2.0) + log1p_f(x - 2.0); }
-  return lgamma_positive(x);
+  if (x < 8.0) { return lgamma_middle(x); }
+  return lgamma_large(x);
 }
 // Digamma: reflection, recurrence to 6, asymptotic series.
 fn digamma_f(x: f32) -> f32 {

@@ -70,8 +70,8 @@ def build(
     p = Program(
         f"matmul.{a_form}{b_form}.{rows}x{cols}{'.bias' if bias else ''}{'.split' if split else ''}", (GROUP_X, GROUP_Y)
     )
-    a = p.buffer("a", a_code, wide=a_form != "s")
-    b = p.buffer("b", b_code, wide=b_form != "s")
+    p.buffer("a", a_code, wide=a_form != "s")
+    p.buffer("b", b_code, wide=b_form != "s")
     extra = p.buffer("bias", bias) if bias else None
     out = p.buffer("result", out_code, "w", wide=store4)
 

@@ -1,21 +1,22 @@
 """Reductions over any dimensions: sum, mean, prod, amax, amin, any, all, argmax, argmin.
 
 A launch has `outputs` results and `splits` partial results for each: the inner reduced dimension is cut into as many
-chunks (for every index of the other reduced dimensions).  Partial results lie as [outputs, splits] and are reduced by a second launch of the same family, which has the
-flag `partial`; there are no atomics, and the order of additions depends on sizes alone.
+chunks (for every index of the other reduced dimensions).  Partial results lie as [outputs, splits] and are reduced by
+a second launch of the same family, which has the flag `partial`; there are no atomics, and the order of additions
+depends on sizes alone.
 
 Two forms:
 
 serial    one thread a chunk.  What software adapters want, where barriers are dear and a core likes to stay on a page;
-         and what sums of columns want anywhere.
+          and what sums of columns want anywhere.
 tree      one workgroup a chunk, whose threads walk it side by side and merge through workgroup memory.
 
-`columns`: neighbouring threads take neighbouring outputs rather than neighbouring splits (serial form).
+`columns`: neighbouring threads take neighbouring outputs rather than neighbouring chunks (serial form).
 `wide`: the inner reduced dimension is read four elements at a time (stride 1, all else multiples of four).
 
-Parameters: offset of the output, offset of the input, outputs, splits, inner count (of fours where wide), count (as f32, for
-the mean), inner stride, size of a chunk (like the inner count), the sizes and strides of the other reduced dimensions, the sizes (without the last) and strides
-of the outer dimensions; innermost first.
+Parameters: offset of the output, offset of the input, outputs, splits, inner count (of fours where wide), count (as f32,
+for the mean), inner stride, size of a chunk (like the inner count), the sizes and strides of the other reduced dimensions,
+the sizes (without the last) and strides of the outer dimensions; innermost first.
 """
 
 from __future__ import annotations
@@ -130,7 +131,8 @@ def build(
     else:
         source, indices = p.buffer("values", input_code, wide=wide), None
     result = p.buffer("result", output_code if last else partial_code(t), "w")
-    where = p.buffer("best", "u32", "w") if arg and not last else None
+    if arg and not last:
+        p.buffer("best", "u32", "w")
 
     start, at = p.word("offset"), p.word("offset_in")
     outputs, splits, count, total = p.word("outputs"), p.word("splits"), p.word("inner"), p.word("count", "f32")

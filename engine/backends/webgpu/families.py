@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import indexing, normalise, products, reductions
+from . import indexing, normalise, products, reductions, small
 
 
 def register(backend: Any) -> None:
@@ -17,3 +17,4 @@ def register(backend: Any) -> None:
     products.register(backend)
     normalise.register(backend)
     indexing.register(backend)
+    small.register(backend)

@@ -13,6 +13,7 @@ import gc
 import itertools
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakValueDictionary
 
 from ...observe import BufferChanged, bus
 from .gpu import Gpu, OutOfMemory, StaleBuffer
@@ -51,7 +52,7 @@ class Block:
         self.size = size
         self.nbytes = nbytes
         self.generation = generation
-        self.windows: dict[tuple[int, int], Window] | None = {} if large else None
+        self.windows: WeakValueDictionary[tuple[int, int], Window] | None = WeakValueDictionary() if large else None
         if not large:
             self.handle = buffer
 
@@ -105,14 +106,27 @@ class Block:
 
 
 class Window:
-    """A part of a large block, with a handle of its own; stands where kernels expect a block."""
+    """A part of a large block, with a handle of its own; stands where kernels expect a block, and keeps it alive."""
 
-    __slots__ = ("handle", "owner", "windows")
+    __slots__ = ("__weakref__", "handle", "owner", "windows")
 
     def __init__(self, owner: Block, handle: int):
         self.owner = owner
         self.handle = handle
         self.windows = None
+
+    @property
+    def buffer(self) -> int:
+        """What commands call it."""
+        return self.handle
+
+    @property
+    def pool(self) -> Pool:
+        """The pool of the block."""
+        return self.owner.pool
+
+    def __del__(self) -> None:
+        self.owner.pool.doom(self.handle)
 
 
 class Pool:
@@ -198,8 +212,6 @@ class Pool:
         """Take a buffer back from a block (called by blocks)."""
         size = block.size
         self.in_use -= size
-        if block.windows:
-            self._doomed.extend([w.handle for w in block.windows.values()])  # unsubmitted commands may name them
         if self.lost is None:
             self._freed_in[buffer] = self.epoch
             free = self._free.get(size)
@@ -208,6 +220,10 @@ class Pool:
             free.append(buffer)
         if bus.buffer:
             bus.publish(BufferChanged("webgpu", -size, self.in_use))
+
+    def doom(self, window: int) -> None:
+        """Destroy a window's handle once the commands that may name it are submitted (called by windows)."""
+        self._doomed.append(window)
 
     def submitted(self) -> None:
         """All commands made so far have been submitted."""

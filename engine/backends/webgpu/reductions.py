@@ -145,7 +145,7 @@ class Reduction:
             raise TooLarge(
                 f"{self.name} over a dimension that is too large for one binding of the WebGPU device; use device='cpu'."
             )
-        join = backend.joins[self.name]
+        join = backend.joins.get(self.name)
         total = parts[0]
         for r, p in zip(rows[1:], parts[1:]):
             if self.name == "mean":  # weighted by how many rows each part has seen

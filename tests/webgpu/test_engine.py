@@ -1,0 +1,150 @@
+"""The device as users meet it: tensors, gradients, training, what falls back, and what it tells."""
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from tapescope import engine as torch
+from tapescope.engine import nn
+from tapescope.engine.backends.base import backend as backend_of
+from tapescope.engine.observe import bus
+
+F = nn.functional
+
+
+@pytest.fixture(autouse=True)
+def device(need_vulkan):
+    need_vulkan()
+    return "webgpu"
+
+
+def train(where, steps=20):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 5)).to(where)
+    data = torch.randn(64, 12)
+    labels = (data[:, :5]).argmax(1)
+    x, y = data.to(where), labels.to(where)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    losses = []
+    for i in range(steps):
+        chosen = torch.tensor(list(range(i % 4 * 16, i % 4 * 16 + 16))).to(where)
+        loss = F.cross_entropy(model(x[chosen]), y[chosen])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    with torch.no_grad():
+        right = (model(x).argmax(dim=1) == y).float().mean().item()
+        wrong = (model(x).argmax(dim=1) != y).nonzero().flatten().tolist()
+    return losses, right, wrong
+
+
+def test_training_agrees_with_the_cpu_and_nothing_falls_back():
+    told = []
+    stop = bus.subscribe(told.append, ["fallback"])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            there = train("webgpu")
+    finally:
+        stop()
+    here = train("cpu")
+    assert not told
+    np.testing.assert_allclose(there[0], here[0], atol=1e-4)
+    assert there[1:] == here[1:]
+
+
+def test_first_programs():
+    x = torch.tensor(2.0, requires_grad=True, device="webgpu")
+    y = x**2 + 3 * x + 1
+    y.backward()
+    assert repr(x.grad) == "tensor(7., device='webgpu:0')" or x.grad.item() == 7
+    if (x.detach() * 0 + 1).sum() > 0:
+        assert y.item() == 11
+
+
+def test_views_share_memory_on_the_device():
+    x = torch.zeros(4, 4, device="webgpu")
+    x[1:3, ::2] = 5
+    x.t()[0].add_(1)
+    expected = np.zeros((4, 4), np.float32)
+    expected[1:3, ::2] = 5
+    expected.T[0] += 1
+    np.testing.assert_array_equal(x.cpu().numpy(), expected)
+
+
+def test_an_operator_without_a_kernel_runs_on_the_cpu_and_says_so_once():
+    from tapescope.engine.ops.table import Op
+
+    name = "test_only_on_the_cpu"
+    op = Op(name, "input", kind="custom", cpu=lambda x: np.sort(x), shape=lambda s: s)
+    try:
+        told = []
+        stop = bus.subscribe(told.append, ["fallback"])
+        x = torch.tensor([3.0, 1.0, 2.0], device="webgpu")
+        from tapescope.engine import dispatch
+
+        with pytest.warns(RuntimeWarning, match=f"{name} runs on the CPU because it has no WebGPU kernel"):
+            y = dispatch.call(op, (x,))
+        assert y.device.type == "webgpu" and y.tolist() == [1, 2, 3]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            dispatch.call(op, (x,))
+        stop()
+        assert [(r.op, r.device) for r in told] == [(name, "webgpu")] * 2
+    finally:
+        from tapescope.engine.ops.table import OPS
+
+        del OPS[name]
+        backend_of("webgpu").kernels.pop(name, None)
+
+
+def test_numbers_that_cannot_be_there():
+    with pytest.raises(TypeError, match="no float64"):
+        torch.tensor(np.zeros(3), device="webgpu")
+    with pytest.raises(RuntimeError, match="Integers to negative integer powers"):
+        torch.tensor([2], device="webgpu") ** -1
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        torch.tensor([2], device="webgpu") // 0
+
+
+def test_shapes_that_do_not_fit():
+    with pytest.raises(RuntimeError, match="must match the size of tensor b"):
+        torch.zeros(3, device="webgpu") + torch.zeros(4, device="webgpu")
+
+
+def test_memory_is_told_and_freed():
+    x = torch.zeros(1000, 1000, device="webgpu")
+    x = x + 1
+    stats = torch.webgpu.memory_stats()
+    assert stats["allocated_bytes"] >= 4_000_000 and stats["pipelines"] > 0
+    del x
+    torch.webgpu.synchronize()
+    torch.webgpu.empty_cache()
+    after = torch.webgpu.memory_stats()
+    assert after["reserved_bytes"] < stats["reserved_bytes"]
+    assert torch.webgpu.is_available() and torch.webgpu.device_name()
+
+
+def test_importing_the_package_opens_nothing():
+    code = "import sys; import tapescope.engine; assert not [m for m in sys.modules if m.split('.')[0] == 'wgpu']"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_a_missing_adapter_is_told_in_a_sentence():
+    code = (
+        "import tapescope.engine as torch\n"
+        "try:\n    torch.zeros(1, device='webgpu')\n"
+        "except RuntimeError as e:\n    print(e)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"TAPESCOPE_ADAPTER": "nothing", "PATH": "/usr/bin"},
+    )
+    assert "No WebGPU adapter has 'nothing' in its name" in done.stdout, done.stderr
