@@ -36,15 +36,32 @@ def call_site(depth: int = 1) -> tuple[CodeType | None, int]:
     return None, 0
 
 
+_PLACES = 20_000
+_places: dict[tuple[int, int], tuple[CodeType, Source]] = {}
+
+
 def resolve_source(code: CodeType | None, offset: int) -> Source | None:
-    """The source range of one instruction, from the code object's position table."""
+    """The source range of one instruction, from the code object's position table.
+
+    The table can only be read from its beginning, so the last answers are kept: a loop that is watched asks for the
+    same instruction every turn.  The key is the identity, since a code object hashes all of its bytecode.
+    """
     if code is None:
         return None
+    known = _places.get((id(code), offset))
+    if known is not None and known[0] is code:
+        return known[1]
     place = next(itertools.islice(code.co_positions(), offset // 2, None), None)
     if place is None or place[0] is None:
-        return Source(code.co_filename, code.co_firstlineno, code.co_firstlineno, 0, 0, code.co_qualname)
-    _, end_line, column, end_column = place
-    return Source(code.co_filename, place[0], end_line or place[0], column or 0, end_column or 0, code.co_qualname)
+        found = Source(code.co_filename, code.co_firstlineno, code.co_firstlineno, 0, 0, code.co_qualname)
+    else:
+        line = place[0]
+        _, end_line, column, end_column = place
+        found = Source(code.co_filename, line, end_line or line, column or 0, end_column or 0, code.co_qualname)
+    if len(_places) >= _PLACES:
+        _places.clear()
+    _places[id(code), offset] = code, found
+    return found
 
 
 class Plan:
