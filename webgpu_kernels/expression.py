@@ -243,16 +243,19 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
         name: _floats(f"{name}_f")
         for name in (
             "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
-            "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sqrt", "rsqrt", "sigmoid", "erf", "erfc", "erfinv", "lgamma", "digamma",
+            "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sqrt", "rsqrt", "sigmoid", "erf", "erfc", "erfinv",
+            "lgamma", "digamma",
         )
     },
-    "atan2": _floats("atan2_f", 2), "floor": _rounding("floor"), "ceil": _rounding("ceil_f"), "round": _rounding("round_f"), "trunc": _rounding("trunc_f"),
+    "atan2": _floats("atan2_f", 2),
+    "floor": _rounding("floor"), "ceil": _rounding("ceil_f"), "round": _rounding("round_f"), "trunc": _rounding("trunc_f"),
     "abs": _by_type(f32="abs_f", i32="abs", u32="same_u"), "sign": _by_type(f32="sign_f", i32="sign", u32="sign_u"),
     "minimum": _extreme("min_nan", "min", "&&"), "maximum": _extreme("max_nan", "max", "||"),
     "isnan": _test("is_nan"), "isinf": _test("is_inf"), "isfinite": _test("is_finite"), "signbit": _test("is_negative"),
     "where": _where, "clamp": _clamp, "pow": _pow, "floor_divide": _floor_divide, "remainder": _remainder,
     "fmod": _by_type(2, f32="fmod_f", i32="fmod_i", u32="remainder_u"), "copysign": _floats("with_sign", 2),
-    "gcd": _by_type(2, i32="gcd_i"), "lcm": _by_type(2, i32="lcm_i"), "nextafter": _floats("nextafter_f", 2),
+    "gcd": _by_type(2, i32="gcd_i"), "lcm": _by_type(2, i32="lcm_i"),
+    "nextafter": _floats("nextafter_f", 2),
     "mantissa": _floats("mantissa_f"), "exponent": lambda x: Value(f"exponent_f({as_type(x, 'f32').text})", "i32"),
     "left_shift": _left, "right_shift": _right, "divide": _divide,
     "logical_and": _logical("&&"), "logical_or": _logical("||"), "logical_not": _logical_not, "logical_xor": _logical("!="),

@@ -79,7 +79,7 @@ def test_a_block_that_was_given_back_raises(pool):
     old = block.buffer, block.generation
     block.release()
     with pytest.raises(StaleBuffer, match="given back"):
-        block.handle  # noqa: B018
+        block.handle
     again = pool.take(256)
     assert again.buffer == old[0] and again.generation == old[1] + 1
     with pytest.raises(StaleBuffer, match="another tensor"):
@@ -145,7 +145,7 @@ def test_a_tensor_larger_than_a_buffer_is_refused_with_a_sentence(pool):
 def test_a_block_above_the_binding_limit_has_windows_instead_of_a_handle(pool):
     block = pool.take(200 << 20)
     with pytest.raises(RuntimeError, match=r"200 MiB does not fit into one binding .*128 MiB"):
-        block.handle  # noqa: B018
+        block.handle
     window, before = block.window(1000, 5000)
     assert before == 1000 - 768
     assert block.window(1000, 5000)[0] is window

@@ -221,8 +221,9 @@ class WebGPUBackend(Backend):
             size = TYPES[self.code(target.dtype)].itemsize
             a, b, nbytes = source.offset * size, target.offset * size, n * size
             if nbytes >= _COPY_BYTES and not (a | b | nbytes) & 3:
-                if not source.block.buffer or not target.block.buffer:
-                    source.block.handle, target.block.handle  # noqa: B018  (one raises)
+                for block in (source.block, target.block):
+                    if not block.buffer:
+                        block.handle  # noqa: B018  (raises with the reason)
                 self.device.copy_bytes(source.block.buffer, a, target.block.buffer, b, nbytes)
                 return
         self._move(source, out=target)

@@ -75,7 +75,7 @@ def _answer_plain_type_names(ffi: Any) -> None:
     """
     import re
 
-    parser = getattr(ffi, "_parser", None)
+    parser: Any = getattr(ffi, "_parser", None)
     parse = getattr(parser, "parse_type_and_quals", None)
     declared = getattr(parser, "_declarations", None)
     if parse is None or declared is None:
@@ -96,7 +96,7 @@ def _answer_plain_type_names(ffi: Any) -> None:
             type, qualifiers = model.PointerType(type, qualifiers), 0
         if found[3]:
             count = found[3].strip("[] ")
-            type = model.ArrayType(type, int(count) if count else None)
+            type = model.ArrayType(type, int(count) if count else None)  # type: ignore[arg-type]
         return type, qualifiers
 
     parser.parse_type_and_quals = look_up

@@ -115,7 +115,7 @@ class Pointwise:
         self.parameters = parameters
         self.result = result
         self.first = first
-        self.plans: dict[Any, Plan | None] = backend.cache()
+        self.plans: dict[Any, Plan] = backend.cache()
 
     def __call__(self, *args: Any, out: GpuArray | None = None) -> GpuArray:
         if out is not None:
@@ -191,7 +191,7 @@ class Pointwise:
     def _plan(self, args: Sequence[Any], out: GpuArray | None) -> Plan:
         backend = self.backend
         arrays = [(i, a) for i, a in enumerate(args) if type(a) is GpuArray]
-        first = args[self.first] if self.first is not None else arrays[0][1] if arrays else out
+        first: Any = args[self.first] if self.first is not None else arrays[0][1] if arrays else out
         shape = broadcast(*[a.shape for _, a in arrays])
         p = Plan()
         p.dtype = out.dtype if out is not None else self._result(first)
@@ -278,7 +278,7 @@ class Pointwise:
                 return "rows", kernels.rank_class(max(outer, 1), kernels.OUTER_RANKS), wide, grid
         return "strided", kernels.rank_class(len(sizes)), False, kernels.flat_grid(n, False)
 
-    def _result(self, first: GpuArray) -> DType:
+    def _result(self, first: Any) -> DType:
         if self.result == "bool":
             return self.backend.dtypes.bool_
         # "real" is the same here: WGSL has no complex numbers.

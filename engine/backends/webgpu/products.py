@@ -131,7 +131,7 @@ class Products:
             bias=backend.code(bias.dtype) if with_bias else None,  # type: ignore[union-attr]
         )  # fmt: skip
         pipeline = backend.device.pipeline(kernel)
-        bias_words = None
+        bias_words: Any = None
         if with_bias:
             assert bias is not None
             bias_words = (*spread(bias.shape, bias.strides, (m, n)), 0, 0)
