@@ -153,3 +153,17 @@ def test_the_older_interface():
     assert close(blocks[0][1], torch.eye(2) * 2 * P) and close(blocks[1][1], torch.zeros(2, 2))
     kept = functional.jacobian(lambda a: a**3, P.clone().requires_grad_(), create_graph=True)
     assert kept.requires_grad
+
+
+def test_dual_numbers():
+    from tapescope.engine.autograd import forward_ad as fwad
+
+    with fwad.dual_level():
+        x = fwad.make_dual(P, torch.tensor([1.0, 2.0]))
+        primal, tangent = fwad.unpack_dual(x.sin() * x)
+        assert close(primal, P.sin() * P) and close(tangent, (P.cos() * P + P.sin()) * torch.tensor([1.0, 2.0]))
+        assert fwad.unpack_dual(P * 2).tangent is None and fwad.unpack_dual(x).tangent.tolist() == [1, 2]
+        with pytest.raises(RuntimeError, match="different size"):
+            fwad.make_dual(P, torch.ones(3))
+    with pytest.raises(RuntimeError, match="no level exists"):
+        fwad.make_dual(P, P)
