@@ -37,7 +37,8 @@ def _grads(
     if strict and len(used) != len(outs):
         at = next(i for i, o in enumerate(outs) if not o.requires_grad)
         raise RuntimeError(
-            f"Output {at} of the user-provided function does not require gradient. The outputs must be computed in a differentiable manner from the input when running in strict mode."
+            f"Output {at} of the user-provided function does not require gradient. The outputs must be computed in a differentiable manner "
+            "from the input when running in strict mode."
         )
     got = (
         grad(
@@ -98,7 +99,7 @@ def jvp(
 ) -> tuple[Any, Any]:
     """`func(*inputs)` and the product of its Jacobian with `v`."""
     with enable_grad():
-        single, parts = _tuple(inputs, "inputs", "jvp")
+        _, parts = _tuple(inputs, "inputs", "jvp")
         ins = _inputs(parts, create_graph)
         tangents = (
             _weights(v, ins, "jvp") if v is not None or (len(ins) == 1 and ins[0].numel() == 1) else _no_tangent()

@@ -106,7 +106,7 @@ def _modified(t: Any, saved: Saved, node: Node) -> str:
     )
 
 
-def node_class(op: Op, overload: int = 0) -> type[OpNode]:
+def node_class(op: Op, overload: int | str = 0) -> type[OpNode]:
     """The node class of a primitive, named as PyTorch names it."""
     key = (op.name, overload) if op.overload is not None else op.name
     found = _classes.get(key)
