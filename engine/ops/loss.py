@@ -11,6 +11,7 @@ from .. import dispatch, dtypes
 from ..shapes import broadcast_shapes
 from ..tensor import Tensor
 from .activation import log_softmax
+from .composed import composed
 from .declare import operator
 from .table import Op
 
@@ -76,9 +77,11 @@ def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The negative log-probabilities of the target classes: input [N, C, ...] (or [C]), target [N, ...] of class numbers.
+    """The negative log-probabilities of the target classes: input [N, C, ...] (or [C]), target [N, ...] of class
+    numbers.
 
-    "mean" weighs by `weight` [C]; targets equal to `ignore_index` do not count. Raises ValueError for other shapes, IndexError
+    "mean" weighs by `weight` [C]; targets equal to `ignore_index` do not count. Raises ValueError for other shapes,
+    IndexError
     for a class out of range.
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
@@ -102,30 +105,60 @@ def nll_loss(
     classes = input.shape[1]
     if weight is not None and tuple(weight.shape) != (classes,):
         raise RuntimeError(
-            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {list(weight.shape)}"
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+            f"shape: {list(weight.shape)}"
         )
     if target.is_cpu and target.numel():
         data = target._data
         bad = data[(data != ignore_index) & ((data < 0) | (data >= classes))]
         if bad.size:
             raise IndexError(f"Target {int(bad.flat[0])} is out of bounds.")
-    flat, where = input, target
-    if input.ndim > 2:
-        flat = input.movedim(1, -1).reshape(-1, classes)
-        where = target.reshape(-1)
-    losses = dispatch.call(NLL_LOSS, (flat, where, weight), (ignore_index,))
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return (_nll if input.ndim == 2 else _nll_2d)(input, target, weight, ignore_index, reduction)
+
+
+def _by_class(input: Tensor) -> Tensor:
+    """[N, C, ...] as rows of classes."""
+    return input if input.ndim == 2 else input.movedim(1, -1).reshape(-1, input.shape[1])
+
+
+def _nll_formula(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> Tensor:
+    where = target.reshape(-1)
+    losses = dispatch.call(NLL_LOSS, (_by_class(input), where, weight), (ignore_index,))
     if reduction == "none":
         return losses.reshape(target.shape)
     total = losses.sum()
-    if reduction == "sum":
-        return total
-    if reduction != "mean":
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    keep = where != ignore_index
+    return total if reduction == "sum" else total / _class_weights(where, weight, ignore_index, total.dtype).sum()
+
+
+def _class_weights(target: Tensor, weight: Tensor | None, ignore_index: int, kind: Any) -> Tensor:
+    """The weight of each target, 0 for those that do not count."""
+    keep = target != ignore_index
     if weight is None:
-        return total / keep.to(total.dtype).sum()
-    counts = weight.take_flat(where * keep.to(where.dtype)) * keep.to(weight.dtype)
-    return total / counts.sum()
+        return keep.to(kind)
+    return weight.take_flat(target * keep.to(target.dtype)) * keep.to(kind)
+
+
+def _nll_backward(
+    g: Tensor, target: Tensor, weight: Tensor | None, input_shape: tuple[int, ...], ignore_index: int, reduction: str
+) -> Tensor:
+    where = target.reshape(-1)
+    parts = _class_weights(where, weight, ignore_index, g.dtype)
+    share = g.reshape(-1) if reduction == "none" else g / parts.sum() if reduction == "mean" else g
+    picked = (where * (where != ignore_index).to(where.dtype)).unsqueeze(1)
+    rows = g.new_zeros((where.shape[0], input_shape[1])).scatter_add(1, picked, -(share * parts).unsqueeze(1))
+    if len(input_shape) == 2:
+        return rows
+    return rows.reshape(input_shape[0], *input_shape[2:], input_shape[1]).movedim(-1, 1)
+
+
+_nll, _nll_2d = (
+    composed(name, "input target weight", "ignore_index reduction", backward=node, grads={"input": _nll_backward})(
+        _nll_formula
+    )
+    for name, node in (("nll_loss", "NllLoss"), ("nll_loss2d", "NllLoss2D"))
+)
 
 
 @operator(spaces=FUNCTIONAL, method=False)
@@ -133,7 +166,8 @@ def cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
     reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> Tensor:  # fmt: skip
-    """log_softmax and nll_loss in one: input [N, C, ...] of logits, target class numbers [N, ...] or probabilities [N, C, ...].
+    """log_softmax and nll_loss in one: input [N, C, ...] of logits, target class numbers [N, ...] or probabilities [N,
+    C, ...].
 
     Raises ValueError or RuntimeError where shapes or dtypes do not fit.
     """
@@ -180,12 +214,37 @@ def _soft_cross_entropy(
 def _pair(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     if input.shape != target.shape:
         warnings.warn(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
+            "likely lead to "
             "incorrect results due to broadcasting. Please ensure they have the same size.",
             stacklevel=3,
         )
     shape = broadcast_shapes(input.shape, target.shape)
     return input.expand(*shape), target.expand(*shape)
+
+
+def share(g: Tensor, of: Tensor, reduction: str) -> Tensor:
+    """The gradient that reaches each elementwise loss."""
+    return g / of.numel() if reduction == "mean" else g
+
+
+def weighted(loss: Tensor, weight: Tensor, reduction: str) -> Tensor:
+    """Elementwise losses times weights; their mean is over the weights. Raises ValueError for another shape."""
+    if weight.shape != loss.shape:
+        raise ValueError("Weights and input must have the same size.")
+    loss = loss * weight
+    return loss.sum() / weight.sum() if reduction == "mean" else reduce(loss, reduction)
+
+
+@composed(
+    "mse_loss", "input target", "reduction", grads={
+        "input": lambda g, input, target, reduction: share(g, input, reduction) * (2 * (input - target)),
+        "target": lambda g, input, target, reduction: share(g, input, reduction) * (2 * (target - input)),
+    },
+)  # fmt: skip
+def _mse(input: Tensor, target: Tensor, reduction: str) -> Tensor:
+    difference = input - target
+    return reduce(difference * difference, reduction)
 
 
 @operator(spaces=FUNCTIONAL, method=False)
@@ -197,11 +256,12 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The squared differences, reduced."""
+    """The squared differences, reduced. Raises ValueError for a weight of another shape."""
+    reduction = legacy_reduction(size_average, reduce, reduction)
     a, b = _pair("mse_loss", input, target)
-    difference = a - b
-    square = difference * difference
-    return reduce_loss(square if weight is None else square * weight, size_average, reduce, reduction)
+    if weight is not None:
+        return weighted((a - b) * (a - b), weight, reduction)
+    return _mse(a, b, reduction)
 
 
 @operator(spaces=FUNCTIONAL, method=False)
@@ -213,10 +273,11 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The absolute differences, reduced."""
+    """The absolute differences, reduced. Raises ValueError for a weight of another shape."""
+    reduction = legacy_reduction(size_average, reduce, reduction)
     a, b = _pair("l1_loss", input, target)
     loss = (a - b).abs()
-    return reduce_loss(loss if weight is None else loss * weight, size_average, reduce, reduction)
+    return reduce_loss(loss, None, None, reduction) if weight is None else weighted(loss, weight, reduction)
 
 
 def reduce_loss(loss: Tensor, size_average: Any, reduce_flag: Any, reduction: str) -> Tensor:
