@@ -167,6 +167,7 @@ class Child:
     def _after_fork(self) -> None:
         """In a process that the user's code has forked: it is no kernel and must not write frames."""
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        faulthandler.disable()  # its descriptor is closed below
         self.core.detach()
         for name, fd in (("stdout", 1), ("stderr", 2)):
             setattr(

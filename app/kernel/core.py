@@ -46,7 +46,7 @@ from .shell import Shell, make_shell, text_of
 from .tape_stream import TapeStream
 from .variables import list_variables
 
-MAX_MATCHES = 500
+MAX_MATCHES = 2000
 JEDI_LIMIT = 20_000
 """Characters of code beyond which completion does without Jedi, whose time grows with the text."""
 

@@ -30,7 +30,7 @@ from traitlets.config import Config
 from .cellnames import cell_filename, parse_cell_filename
 from .figures import figure_bundle
 from .interrupts import Interrupts
-from .messages import ClearOutput, DisplayData, Error, ExecuteResult, Message
+from .messages import ClearOutput, DisplayData, Error, ExecuteResult, Message, Stream
 from .torch_name import explain_missing_name
 
 MAX_TEXT = 1_000_000
@@ -38,6 +38,9 @@ MAX_TEXT = 1_000_000
 
 MAX_BUNDLE = 64_000_000
 """Characters of any other output; a larger one is replaced by a sentence."""
+
+MAX_DISPLAYS = 2_000
+"""Outputs that one cell may display; updates of a display do not count."""
 
 
 class CellCompiler(CachingCompiler):
@@ -166,6 +169,8 @@ class CellDisplayPublisher(DisplayPublisher):
         **ignored: Any,
     ) -> None:
         self._validate_data(data, metadata)
+        if not update and not self.shell.may_display():
+            return
         data, metadata = presentable(data, metadata)
         display_id = (transient or {}).get("display_id")
         self.shell.emit(
@@ -173,6 +178,7 @@ class CellDisplayPublisher(DisplayPublisher):
         )
 
     def clear_output(self, wait: bool = False) -> None:
+        self.shell.displayed = 0
         self.shell.emit(ClearOutput(self.shell.cell, bool(wait)))
 
 
@@ -270,7 +276,7 @@ class Shell(InteractiveShell):
     def __init__(self, emit: Callable[[Message], None], interrupts: Interrupts, **options: Any) -> None:
         self.emit = emit
         self.interrupts = interrupts
-        self.errors_sent = 0
+        self.errors_sent = self.displayed = 0
         self._cancelled = False
         super().__init__(**options)
         self.set_hook("show_in_pager", _show_in_pager, 0)
@@ -307,13 +313,21 @@ class Shell(InteractiveShell):
         """`%load` and `%recall` want to write a cell; the text is shown instead."""
         self.emit(DisplayData(self.cell, {"text/plain": f"# put this into a cell to run it\n{s}"}))
 
+    def may_display(self) -> bool:
+        """Whether the running cell may show one more output; the first that is too many is told."""
+        self.displayed += 1
+        if self.displayed == MAX_DISPLAYS + 1:
+            sentence = f"[the cell has displayed {MAX_DISPLAYS:,} outputs; further ones are left out]\n"
+            self.emit(Stream(self.cell, "stderr", sentence))
+        return self.displayed <= MAX_DISPLAYS
+
     # -- running ------------------------------------------------------------------------------------------
 
     def run(self, cell: str, revision: int, code: str, store: bool) -> tuple[str, BaseException | None]:
         """Run a cell's text; returns "ok", "error" or "interrupted", and what ended it."""
         self.cell, self.cell_revision, self.cell_text = cell, revision, code
         self.cell_count = self.execution_count
-        self.errors_sent = 0
+        self.errors_sent = self.displayed = 0
         self._cancelled = False
         self.compile.begin_cell(cell, revision, code)
         try:

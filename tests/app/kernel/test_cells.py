@@ -194,6 +194,16 @@ Both()
     assert base64.b64decode(data["image/png"]) == b"\x89PNG"
 
 
+def test_displays_are_capped_and_updates_are_not(kernel):
+    heard = kernel.run(
+        "for i in range(2500): display(i)\nh = display('x', display_id='d')\nfor i in range(100): h.update(i)"
+    )
+    shown = heard.all(DisplayData)
+    assert len([e for e in shown if not e.update]) == 2000 and len([e for e in shown if e.update]) == 100
+    assert "2,000 outputs" in heard.text("stderr")
+    assert kernel.run("display(1)").one(DisplayData).data["text/plain"] == "1"
+
+
 def test_output_is_sent_before_what_comes_after_it(kernel):
     heard = kernel.run("print('before')\ndisplay(1)\nprint('between')\ndisplay(2)\nprint('after', end='')")
     shown = [

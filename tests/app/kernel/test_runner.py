@@ -69,9 +69,7 @@ def test_input_is_answered_or_ends(run):
 def test_cells_work_in_the_notebooks_folder(run, tmp_path):
     (tmp_path / f"helper_{id(run)}.py").write_text("value = 3")
     before = os.getcwd(), list(sys.path)
-    _, heard = run(
-        f"import os, helper_{id(run)} as h\nprint(os.path.basename(os.getcwd()), h.value)", cwd=tmp_path
-    )
+    _, heard = run(f"import os, helper_{id(run)} as h\nprint(os.path.basename(os.getcwd()), h.value)", cwd=tmp_path)
     assert text(heard) == f"{tmp_path.name} 3\n" and (os.getcwd(), sys.path) == before
 
 
