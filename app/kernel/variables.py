@@ -151,6 +151,8 @@ def _known(value: Any) -> str:
         return f"class {type_name(value)}"
     if issubclass(kind, BaseException):
         return f"{type_name(kind)} (an exception)"
+    if _module_of(kind).startswith(f"{ENGINE}.") and type_name(kind) in ("device", "dtype", "Size"):
+        return str(value)
     if _module_of(kind).partition(".")[0] in ("pandas", "polars") and type_name(kind) in ("DataFrame", "Series"):
         return f"{type_name(kind)} of {' x '.join(str(n) for n in value.shape)}"
     network = _network(value)

@@ -95,6 +95,8 @@ def test_arrays_and_tensors_have_their_facts():
         "bytes": 24, "requires_grad": True,
     }  # fmt: skip
     assert summary([torch.ones(4)]) == "[float32[4]]"
+    assert summary(torch.device("cpu")) == "cpu" and "float32" in summary(torch.float32)
+    assert summary(torch.ones(2, 3).shape) == "torch.Size([2, 3])"
 
 
 def test_networks_are_told_by_their_parameters():
