@@ -69,7 +69,7 @@ def is_storage(obj: object) -> bool:
     return isinstance(obj, Storage)
 
 
-from . import func, nn, optim, return_types, special, utils  # noqa: E402  (they are written with the surface above)
+from . import func, nn, optim, return_types, signal, special, utils  # noqa: E402  (they are written with the surface above)
 from .backends import webgpu as webgpu  # noqa: E402
 from .autograd import forward_ad as _forward_ad, functional as _autograd_functional  # noqa: E402
 from .func import vmap as vmap  # noqa: E402

@@ -15,9 +15,9 @@ from .. import dispatch, dtypes
 from ..backends.base import backend as backend_of
 from ..device import device as Device
 from ..device import resolve
-from ..shapes import Size
+from ..shapes import Size, contiguous_strides, is_contiguous
 from ..tensor import Tensor, wrap
-from .declare import into, operator
+from .declare import into, operator, tensor_argument
 from .table import Op
 
 # -- from Python data and numpy -----------------------------------------------------------------
@@ -225,34 +225,85 @@ def _sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
     return out
 
 
+def number_as(value: Any, kind: Any) -> Any:
+    """A number as an element of a dtype has it: truncated for integers, wrapped for negative ones in unsigned types.
+
+    Raises RuntimeError where the dtype cannot hold it.
+    """
+    category = kind.category
+    if category == dtypes.COMPLEX:
+        return value
+    if category == dtypes.BOOL:
+        return bool(value)
+    if isinstance(value, complex):
+        if value.imag:
+            raise _overflow(kind)
+        value = value.real
+    if category == dtypes.INTEGRAL:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _overflow(kind)
+        bits = 8 * kind.itemsize
+        low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if kind.is_signed else (0, (1 << bits) - 1)
+        whole = int(value)
+        if not kind.is_signed and whole < 0 and not isinstance(value, float) and whole >= -high:
+            return whole + high + 1
+        if not low <= whole <= high or (not kind.is_signed and value < 0):
+            raise _overflow(kind)
+        return whole
+    if kind is dtypes.float32 and abs(value) > _MAX_FLOAT and math.isfinite(value):
+        raise _overflow(kind)
+    return value
+
+
+_MAX_FLOAT = float(np.finfo(np.float32).max)
+
+
+def _overflow(kind: Any) -> RuntimeError:
+    name = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16"}.get(
+        kind.name, f"{kind.name}_t"
+    )
+    return RuntimeError(f"value cannot be converted to type {name} without overflow")
+
+
 def _made(shape: tuple[int, ...], value: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     kind = dtype or dtypes.get_default_dtype()
     home = backend_of(resolve(device).type)
-    made = home.full(shape, value, kind)
+    made = home.full(shape, value if value == 0 or value == 1 else number_as(value, kind), kind)
     out = wrap(made, kind, home)
+    return out.requires_grad_() if requires_grad else out
+
+
+def of_array(array: np.ndarray, kind: Any, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor that owns a fresh numpy array, converted to a dtype and uploaded where it must be."""
+    home = backend_of(resolve(device).type)
+    if array.dtype != kind.numpy:
+        array = backend_of("cpu").cast(array, kind)
+    out = wrap(array if home.name == "cpu" else home.upload(array, kind), kind, home)
     return out.requires_grad_() if requires_grad else out
 
 
 def empty(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
           pin_memory: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
     """A tensor with unspecified elements."""
-    kind = dtype or dtypes.get_default_dtype()
+    kind = dtype or (dtypes.get_default_dtype() if out is None else out.dtype)
     home = backend_of(resolve(device).type)
     made = wrap(home.empty(_sizes(size), kind), kind, home)
+    if out is not None:
+        return into(out, made, "empty")
     return made.requires_grad_() if requires_grad else made
 
 
 def zeros(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
           pin_memory: bool = False) -> Tensor:  # fmt: skip
     """A tensor of zeros."""
-    made = _made(_sizes(size), 0, dtype, device, requires_grad)
+    made = _made(_sizes(size), 0, dtype or (None if out is None else out.dtype), device, requires_grad)
     return made if out is None else into(out, made, "zeros")
 
 
 def ones(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
          pin_memory: bool = False) -> Tensor:  # fmt: skip
     """A tensor of ones."""
-    made = _made(_sizes(size), 1, dtype, device, requires_grad)
+    made = _made(_sizes(size), 1, dtype or (None if out is None else out.dtype), device, requires_grad)
     return made if out is None else into(out, made, "ones")
 
 
@@ -268,76 +319,124 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
 def _like(make: Any) -> Any:
     def function(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
                  pin_memory: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
-        return make(input.shape, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
+        tensor_argument(function.__name__, "input", 1, input)
+        out = make(input.shape, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
+        return in_order_of(out, input, memory_format)
 
     function.__name__ = make.__name__ + "_like"
-    function.__doc__ = f"`{make.__name__}` in the shape, dtype and device of `input`."
+    function.__doc__ = f"`{make.__name__}` in the shape, dtype, device and memory order of `input`."
     return function
 
 
 empty_like, zeros_like, ones_like = _like(empty), _like(zeros), _like(ones)
 
 
+def in_order_of(out: Tensor, input: Tensor, memory_format: Any = None) -> Tensor:
+    """A fresh row-major `out` whose dimensions lie in memory as those of `input` do, unless a contiguous one is asked for."""
+    if getattr(memory_format, "name", "") == "contiguous_format" or is_contiguous(input._data.shape, input.stride()):
+        return out
+    steps, shape = input.stride(), tuple(out._data.shape)
+    order = sorted(range(len(shape)), key=lambda d: (steps[d] != 0 or shape[d] > 1, steps[d]), reverse=True)
+    if 0 in steps:
+        order = list(range(len(shape)))
+    return in_order(out, order)
+
+
+def in_order(out: Tensor, order: list[int]) -> Tensor:
+    """A fresh `out` with its dimensions in memory in the given order, the outermost first."""
+    shape = tuple(out._data.shape)
+    inner = contiguous_strides([shape[d] for d in order])
+    strides = [0] * len(shape)
+    for step, d in zip(inner, order, strict=True):
+        strides[d] = step
+    out._data = out._storage.backend.view(out._storage.root, shape, tuple(strides), 0)
+    out._strides = tuple(strides)
+    return out
+
+
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
               requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
-    """`full` in the shape, dtype and device of `input`."""
-    return full(
+    """`full` in the shape, dtype, device and memory order of `input`."""
+    tensor_argument("full_like", "input", 1, input)
+    out = full(
         input.shape, fill_value, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad
     )
+    return in_order_of(out, input, memory_format)
 
 
-def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
-           device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
-    """`start, start + step, ...` below `end`; int64 where all are integers, else the default dtype."""
-    given = [v.item() if isinstance(v, Tensor) else v for v in args]
-    if len(given) == 1 and end is None:
-        end = given[0]
-    elif given:
-        start = given[0]
-        end = given[1] if len(given) > 1 else end
-        step = given[2] if len(given) > 2 else step
-    start, step = 0 if start is None else start, 1 if step is None else step
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if not all(math.isfinite(v) for v in (start, end)):
-        raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if (end - start) * step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    kind = dtype or (
-        dtypes.get_default_dtype() if any(isinstance(v, float) for v in (start, end, step)) else dtypes.int64
+def scalar_tensor(
+    s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False
+) -> Tensor:
+    """A 0-d tensor of one number, of the default dtype where none is given."""
+    return full(
+        (),
+        s,
+        dtype=dtype or (dtypes.of_scalar(s) if isinstance(s, complex) else dtypes.get_default_dtype()),
+        device=device,
     )
-    count = math.ceil((end - start) / step)
-    if kind.category == dtypes.INTEGRAL:
-        values = int(start) + np.arange(count, dtype=np.int64) * int(step)
-    else:
-        values = start + np.arange(count, dtype=np.float64) * step
-    made = tensor(values.astype(kind.numpy), device=device, requires_grad=requires_grad)
-    return made if out is None else into(out, made, "arange")
 
 
-def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-             requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """`steps` evenly spaced values from `start` to `end`, both included."""
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
-    kind = dtype or dtypes.get_default_dtype()
-    first, last = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
-    work = kind.numpy if kind.category >= dtypes.FLOATING else np.dtype(np.float64)
-    at = np.arange(steps)
-    step = work.type((last - first) / (steps - 1)) if steps > 1 else work.type(0)
-    low = work.type(first) + step * at.astype(work)
-    high = work.type(last) - step * (steps - 1 - at).astype(work)
-    values = np.where(at < steps // 2, low, high) if steps > 1 else low
-    made = tensor(values.astype(kind.numpy), device=device, requires_grad=requires_grad)
-    return made if out is None else into(out, made, "linspace")
+def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                   requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """A tensor with unspecified elements, its dimensions in memory in the order `physical_layout`, the outermost first."""
+    order = list(physical_layout)
+    out = empty(size, dtype=dtype, device=device)
+    if sorted(order) != list(range(out.ndim)):
+        raise RuntimeError(
+            "Number of dimensions in the tensor input does not match the length of the physical layout, or it has duplicates; got "
+            f"size {list(out.shape)} and physical_layout {order}"
+        )
+    out = in_order(out, order)
+    return out.requires_grad_() if requires_grad else out
 
 
-def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-        requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """The identity matrix, [n, m]."""
-    kind = dtype or dtypes.get_default_dtype()
-    made = tensor(np.eye(n, m, dtype=kind.numpy), device=device, requires_grad=requires_grad)
-    return made if out is None else into(out, made, "eye")
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                  requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """A tensor with unspecified elements and these strides."""
+    shape, steps = _sizes((size,)), tuple(stride)
+    if len(shape) != len(steps):
+        raise RuntimeError(f"mismatch in length of strides and shape: {len(steps)} strides for {len(shape)} sizes")
+    if any(st < 0 for st in steps):
+        raise RuntimeError(f"negative strides are not supported, got {list(steps)}")
+    count = 1 + sum((n - 1) * st for n, st in zip(shape, steps, strict=True)) if 0 not in shape else 0
+    out = empty(count, dtype=dtype, device=device)
+    out._data = out._storage.backend.view(out._storage.root, shape, steps, 0)
+    out._strides = steps
+    return out.requires_grad_() if requires_grad else out
+
+
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A vector that shares the memory of an object with a buffer.
+
+    Raises ValueError where the buffer has not so many whole elements behind `offset` (in bytes).
+    """
+    size, item = memoryview(buffer).nbytes, dtype.itemsize
+    if size == 0 or offset >= size:
+        raise ValueError(
+            f"both buffer length ({size}) and count ({count}) must not be 0"
+            if size == 0
+            else f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1"
+        )
+    if count < 0 and (size - offset) % item:
+        raise ValueError(
+            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({item})"
+        )
+    if count >= 0 and offset + count * item > size:
+        raise ValueError(
+            f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) must not be greater than actual buffer "
+            f"length ({size} bytes)"
+        )
+    array = np.frombuffer(buffer, dtype.numpy, count, offset)
+    if not array.flags.writeable:
+        warnings.warn(
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to the "
+            "underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its data or make "
+            "it writable before converting it to a tensor. It is copied here.",
+            stacklevel=2,
+        )
+        array = array.copy()
+    out = wrap(array, dtype, backend_of("cpu"))
+    return out.requires_grad_() if requires_grad else out
 
 
 def _new(name: str, make: Any) -> Any:
@@ -352,7 +451,7 @@ def _new(name: str, make: Any) -> Any:
 
 
 METHODS: dict[str, Any] = {
-    f"new_{f.__name__}": _new(f"new_{f.__name__}", f) for f in (empty, zeros, ones, full)
+    f"new_{f.__name__}": _new(f"new_{f.__name__}", f) for f in (empty, zeros, ones, full, empty_strided)
 }  # fmt: skip
 METHODS["new_tensor"] = lambda self, data, dtype=None, device=None, requires_grad=False: tensor(
     data,
@@ -362,7 +461,8 @@ METHODS["new_tensor"] = lambda self, data, dtype=None, device=None, requires_gra
 )
 METHODS["zeros_like_plain"] = lambda self: zeros(self.shape, dtype=self.dtype, device=self.device)
 CREATORS = (
-    tensor, as_tensor, asarray, from_numpy, empty, zeros, ones, full, empty_like, zeros_like, ones_like, full_like, arange, linspace, eye,
+    tensor, as_tensor, asarray, from_numpy, frombuffer, empty, zeros, ones, full, empty_like, zeros_like, ones_like, full_like,
+    scalar_tensor, empty_strided, empty_permuted,
 )  # fmt: skip
 
 # -- copies and conversion ----------------------------------------------------------------------
@@ -512,9 +612,25 @@ def fill_(self: Tensor, value: Any) -> Tensor:
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
         return copy_(self, value)
-    if isinstance(value, complex) and not self.dtype.is_complex:
-        raise RuntimeError("value cannot be converted to type float without overflow")
     return dispatch.write(self, full((), value, dtype=self.dtype, device=self.device).expand(*self.shape))
+
+
+@operator(method=False, name="fill")
+def filled(input: Tensor, value: Any) -> Tensor:
+    """A number or 0-d tensor in the shape, dtype and device of `input`."""
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
+        given = value if value._dtype is input._dtype else convert(value, input._dtype)
+    else:
+        given = full((), value, dtype=input._dtype, device=input.device)
+    return dispatch.call(FILL, (input, given))
+
+
+FILL = Op("fill", "input value", kind="index", cpu=lambda x, value: np.full(x.shape, value, x.dtype), shape=lambda s, _: s,
+          grads={"input": lambda g: g.new_zeros(g.shape), "value": lambda g: g.sum()})  # fmt: skip
 
 
 @operator(spaces=("method",))

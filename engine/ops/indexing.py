@@ -15,6 +15,7 @@ from ..shapes import broadcast_shapes, numel, wrap_dim
 from ..tensor import Tensor
 from . import creation, places
 from .declare import operator
+from .joining import cat
 from .table import Op
 from .views import SELECT, SLICE, sizes, slice_dim
 
@@ -271,6 +272,38 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
         return nonzero(input.reshape(1), as_tuple=True)
     found = dispatch.call(NONZERO, (input,))
     return tuple(found.unbind(1)) if as_tuple else found
+
+
+@operator()
+def argwhere(input: Tensor) -> Tensor:
+    """The coordinates of the nonzero elements, one row each."""
+    return nonzero(input)
+
+
+@operator()
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """`nonzero` with just `size` rows: those beyond are left out, missing ones filled with `fill_value`."""
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    found = nonzero(input).narrow(0, 0, min(size, int(input.count_nonzero())))
+    missing = found.new_full((size - found.shape[0], found.shape[1]), fill_value)
+    return cat([found, missing])
+
+
+@operator(method=False)
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """Places in the flattened tensor as coordinates in a tensor of `shape`, one tensor a dimension."""
+    if not isinstance(indices, Tensor) or indices._dtype.category != dtypes.INTEGRAL:
+        which = indices.dtype if isinstance(indices, Tensor) else type(indices)
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {which}")
+    extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    bad = next((n for n in extents if not isinstance(n, int)), None)
+    if bad is not None:
+        raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(bad)}")
+    if any(n < 0 for n in extents):
+        raise ValueError(f"'shape' cannot have negative values, but got {extents}")
+    steps = [numel(extents[d + 1 :]) for d in range(len(extents))]
+    return tuple(indices.div(step, rounding_mode="floor").remainder(n) for step, n in zip(steps, extents, strict=True))
 
 
 @operator(out=True)

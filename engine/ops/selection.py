@@ -12,6 +12,7 @@ import numpy as np
 from .. import dispatch
 from ..shapes import broadcast_shapes
 from ..tensor import Tensor
+from .creation import number_as
 from .declare import op_functions, operator
 from .table import Op
 
@@ -74,8 +75,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             "masked_fill_ only supports boolean masks, but got mask with dtype " + dispatch.type_name(mask.dtype)
         )
     if not isinstance(value, Tensor):
-        kind = dispatch.dtypes.of_scalar(value)
-        if kind.category > input.dtype.category:
-            raise RuntimeError(f"value cannot be converted to type {dispatch.type_name(input.dtype)} without overflow")
-        value = input.new_full((), value)
+        value = input.new_full((), number_as(value, input._dtype))
+    elif value._dtype.is_complex and not input._dtype.is_complex:
+        value = input.new_full((), number_as(value.item(), input._dtype))
     return where(mask, value.to(input.dtype), input)

@@ -33,7 +33,13 @@ def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
     """Sizes given one by one, or as one sequence; 0-d integer tensors count as numbers."""
     if len(args) == 1 and isinstance(args[0], (tuple, list, Size)):
         args = tuple(args[0])
-    return tuple(a if type(a) is int else a.__index__() for a in args)
+    try:
+        return tuple([a if type(a) is int else a.__index__() for a in args])
+    except AttributeError:
+        at, bad = next((i, a) for i, a in enumerate(args) if not hasattr(a, "__index__"))
+        raise TypeError(
+            f"expected a tuple of ints, but found element of type {type(bad).__name__} at pos {at}"
+        ) from None
 
 
 # -- reshaping ----------------------------------------------------------------------------------
@@ -301,6 +307,8 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     """Summed over the dimensions that broadcasting `size` to this shape would repeat. Raises RuntimeError otherwise."""
     new = sizes(size)
     shape = tuple(self._data.shape)
+    if not new:
+        return self.sum()
     if new == shape:
         return self
     extra = len(shape) - len(new)

@@ -30,4 +30,5 @@ SAMPLES = {
     "tril": lambda t: (call("tril", -1), [t(2, 3, 3)]),
     "triu": lambda t: (call("triu", 1), [t(3, 4)]),
     "diag_embed": lambda t: (call("diag_embed", 1, 0, 2), [t(2, 3)]),
+    "fill": lambda t: (call("fill"), [t(2, 3), t(seed=1)]),
 }  # fmt: skip

@@ -1,0 +1,3 @@
+"""`torch.signal`: the windows of signal processing."""
+
+from . import windows as windows
