@@ -156,6 +156,12 @@ def _test(name: str) -> Callable[[Value], Value]:
     return apply
 
 
+def _sign_bit(x: Value) -> Value:
+    if x.type == "i32":
+        return Value(f"is_negative_i({x.text})", "bool")
+    return _test("is_negative")(x)
+
+
 def _extreme(f32: str, other: str, on_bool: str) -> Callable[[Value, Value], Value]:
     def apply(a: Value, b: Value) -> Value:
         (x, y), type = _meet(a, b)
@@ -251,7 +257,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "floor": _rounding("floor"), "ceil": _rounding("ceil_f"), "round": _rounding("round_f"), "trunc": _rounding("trunc_f"),
     "abs": _by_type(f32="abs_f", i32="abs", u32="same_u"), "sign": _by_type(f32="sign_f", i32="sign", u32="sign_u"),
     "minimum": _extreme("min_nan", "min", "&&"), "maximum": _extreme("max_nan", "max", "||"),
-    "isnan": _test("is_nan"), "isinf": _test("is_inf"), "isfinite": _test("is_finite"), "signbit": _test("is_negative"),
+    "isnan": _test("is_nan"), "isinf": _test("is_inf"), "isfinite": _test("is_finite"), "signbit": _sign_bit,
     "where": _where, "clamp": _clamp, "pow": _pow, "floor_divide": _floor_divide, "remainder": _remainder,
     "fmod": _by_type(2, f32="fmod_f", i32="fmod_i", u32="remainder_u"), "copysign": _floats("with_sign", 2),
     "gcd": _by_type(2, i32="gcd_i"), "lcm": _by_type(2, i32="lcm_i"),

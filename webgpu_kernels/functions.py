@@ -66,6 +66,12 @@ fn round_half(x: f32) -> f32 {
   return with_sign(bitcast<f32>((b + 0xfffu + ((b >> 13u) & 1u)) & 0xffffe000u), x);
 }
 
+// The same for bfloat16.
+fn round_brain(x: f32) -> f32 {
+  let b = bitcast<u32>(x);
+  return select(bitcast<f32>((b + 0x7fffu + ((b >> 16u) & 1u)) & 0xffff0000u), x, is_nan(x));
+}
+
 // e^x = 2^k e^r; the polynomial is (e^r - 1 - r) / r^2 on |r| <= ln 2 / 2.
 fn exp_part(r: f32) -> f32 {
   let p = 0.5 + r * (0.16666667 + r * (0.041666254 + r * (0.0083332626 + r * (0.0013947225 + r * 0.0001991938))));
@@ -573,6 +579,7 @@ fn sign_f(x: f32) -> f32 {
   if (is_nan(x)) { return x; }
   return select(select(0.0, 1.0, x > 0.0), -1.0, x < 0.0);
 }
+fn is_negative_i(x: i32) -> bool { return x < 0; }
 fn sign_u(x: u32) -> u32 { return min(x, 1u); }
 fn rsqrt_f(x: f32) -> f32 {
   if (x == 0.0) { return with_sign(infinity(), x); }

@@ -12,6 +12,7 @@ code                    stored as    computed as
 f32                     f32          f32
 f16                     f16          f32 (needs the device feature `shader-f16`)
 f16w                    f32          f32, rounded to half precision on every store: the twin without that feature
+bf16                    f32          f32, rounded to bfloat16 on every store
 i32, i64                i32          i32 (i64 is range-checked on upload by the caller)
 i16, i8, u16, u8        i32          i32, wrapped to the width of the type on every store
 u32, u64                u32          u32
@@ -68,6 +69,7 @@ TYPES: dict[str, Type] = {
         Type("f32", "f32", "f32", 4),
         Type("f16", "f16", "f32", 2, "f32(@)", "f16(@)"),
         Type("f16w", "f32", "f32", 4, "@", "round_half(@)"),
+        Type("bf16", "f32", "f32", 4, "@", "round_brain(@)"),
         Type("i32", "i32", "i32", 4),
         Type("i64", "i32", "i32", 4),
         Type("i16", "i32", "i32", 4, "@", "(((@) << 16u) >> 16u)"),

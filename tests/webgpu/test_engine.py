@@ -148,3 +148,19 @@ def test_a_missing_adapter_is_told_in_a_sentence():
         env={"TAPESCOPE_ADAPTER": "nothing", "PATH": "/usr/bin"},
     )
     assert "No WebGPU adapter has 'nothing' in its name" in done.stdout, done.stderr
+
+
+def test_bfloat16_is_rounded_on_every_store():
+    values = [1.0, 1.00390625, 3.14159, -2.7182, 1e30, float("inf")]
+    here, there = (torch.tensor(values, device=d).to(torch.bfloat16) for d in ("cpu", "webgpu"))
+    for made in (lambda t: t, lambda t: t * t, lambda t: (t + 0.3).sum(), lambda t: t.exp()):
+        assert made(there).float().tolist() == made(here).float().tolist()
+        assert made(there).dtype is torch.bfloat16
+
+
+def test_memory_read_as_another_dtype():
+    x = torch.tensor([1.0, -2.0], device="webgpu")
+    bits = x.view(torch.int32)
+    assert bits.tolist() == [0x3F800000, -0x40000000]
+    bits[0] = 0x40000000
+    assert x.tolist() == [2, -2]

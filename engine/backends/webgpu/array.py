@@ -17,7 +17,7 @@ from .memory import Block
 Shape = tuple[int, ...]
 
 CODES: dict[str, str] = {
-    "float32": "f32", "int32": "i32", "int64": "i64", "int16": "i16", "int8": "i8", "uint8": "u8", "uint16": "u16",
+    "float32": "f32", "bfloat16": "bf16", "int32": "i32", "int64": "i64", "int16": "i16", "int8": "i8", "uint8": "u8", "uint16": "u16",
     "uint32": "u32", "uint64": "u64", "bool": "bool",
 }  # fmt: skip
 """The kernels' type code of each dtype that can be on the device; float16 depends on the device's features."""

@@ -27,6 +27,7 @@ from .gpu import Gpu
 from .pointwise import Pointwise, part, slices
 
 _STORED = {"f32": np.float32, "f16": np.float16, "f16w": np.float32, "i32": np.int32, "u32": np.uint32}
+_PLAIN = frozenset(("float32", "int32", "uint32"))
 _COPY_BYTES = 1 << 14  # contiguous copies from this size on are left to the copy engine
 
 
@@ -203,6 +204,15 @@ class WebGPUBackend(Backend):
     def view(self, root: GpuArray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> GpuArray:
         return GpuArray(root.block, root.dtype, shape, strides, root.offset + offset, is_row_major(shape, strides))
 
+    def reinterpret(self, root: GpuArray, dtype: DType) -> GpuArray:
+        """Possible where both dtypes are stored as they are, in 32 bits: float32, int32, uint32."""
+        if root.dtype.name not in _PLAIN or dtype.name not in _PLAIN:
+            return super().reinterpret(root, dtype)
+        return GpuArray(root.block, dtype, root.shape, root.strides, root.offset, root.contiguous)
+
+    def rounded(self, array: GpuArray, dtype: DType) -> GpuArray:
+        return array if array.dtype is dtype else self.cast(array, dtype)  # kernels round what they store
+
     def geometry(self, array: GpuArray) -> tuple[tuple[int, ...], int]:
         return array.strides, array.offset
 
@@ -243,7 +253,8 @@ class WebGPUBackend(Backend):
         return GpuArray(self.contiguous(flat).block, array.dtype, array.shape, array.strides, 0, False)
 
     def nbytes(self, array: GpuArray) -> int:
-        return array.block.nbytes
+        """As the dtype counts them; in device memory an element may take more or fewer bytes."""
+        return array.block.nbytes // TYPES[self.code(array.dtype)].itemsize * array.dtype.itemsize
 
     def synchronize(self) -> None:
         self.device.wait()

@@ -68,6 +68,14 @@ def bool_word(value: Any) -> int:
     return 1 if value else 0
 
 
+def saturated(value: Any) -> int:
+    """A whole number as the bits of the nearest i32, for bounds: an element never lies beyond them."""
+    return i32_word(max(-(2**31), min(2**31 - 1, int(value))))
+
+
+BOUNDS = frozenset(("clamp_numbers", "clamp_tensors", "hardtanh", "maximum", "minimum", "fmax", "fmin"))
+"""Operators whose numbers are bounds."""
+
 WORD: dict[str, Callable[[Any], int]] = {"f32": f32_word, "i32": i32_word, "u32": u32_word, "bool": bool_word}
 """How a number becomes a parameter word, by computing type."""
 
@@ -239,7 +247,7 @@ class Pointwise:
             else:
                 operands.append(("f32", "number"))
                 types.append(compute)
-                numbers.append((i, WORD[compute]))
+                numbers.append((i, saturated if compute == "i32" and self.name in BOUNDS else WORD[compute]))
         kernel = kernels.build(
             f"{self.name}.{form}{'.wide' if wide else ''}", self.expression, self.parameters, tuple(operands), code, form, rank,
             wide, tuple(types),
@@ -281,8 +289,7 @@ class Pointwise:
     def _result(self, first: Any) -> DType:
         if self.result == "bool":
             return self.backend.dtypes.bool_
-        # "real" is the same here: WGSL has no complex numbers.
-        return first.dtype if self.result in ("same", "float", "real") else self.result
+        return first.dtype if isinstance(self.result, str) else self.result
 
     # -- more than one binding holds ----------------------------------------------------------------------------
 
