@@ -139,12 +139,32 @@ def test_true_elements_in_order(bench):
         lambda b, x: b.op("scatter_add")(x, b.up(np.array([[9, 0]])), b.up(np.ones((1, 2), np.float32)), 1),
     ],
 )  # fmt: skip
-def test_an_index_out_of_range_is_told_at_the_next_read(bench, call):
+def test_an_index_out_of_range(bench, call, monkeypatch):
+    """Told at once where the indices came from the host, and at the next read where the device computed them."""
     x = bench.up(np.ones((4, 4), np.float32))
+    with pytest.raises((IndexError, RuntimeError), match=r"index -?\d is out of bounds for dimension with size 4$"):
+        call(bench, x)
+    up = bench.up
+
+    def computed(array, dtype=None):
+        made = up(array, dtype)
+        return bench.backend.cast(made, made.dtype)
+
+    monkeypatch.setattr(bench, "up", computed)
     made = call(bench, x)
     with pytest.raises(IndexError, match=r"index -?\d is out of bounds for dimension with size 4 \(in .*webgpu"):
         bench.down(made)
     assert bench.down(x).sum() == 16  # told once
+
+
+def test_what_is_known_of_indices_is_forgotten_when_they_change(bench):
+    x, index = bench.up(np.arange(4, dtype=np.float32)), bench.up(np.array([0, 1]))
+    assert index.block.bounds == (0, 1)
+    assert bench.down(bench.op("index_select")(x, index, 0)).tolist() == [0, 1]
+    bench.expression("i + 5", "i")(index, out=index)
+    assert index.block.bounds is None
+    with pytest.raises(IndexError, match="out of bounds"):
+        bench.down(bench.op("index_select")(x, index, 0))
 
 
 def test_a_class_out_of_range(bench):

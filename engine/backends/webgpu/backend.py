@@ -169,7 +169,10 @@ class WebGPUBackend(Backend):
         if nbytes % 4:
             data = np.concatenate([data, np.zeros(1, data.dtype)])
         shape = tuple(array.shape)
-        return GpuArray(self.device.upload(data, nbytes), dtype, shape, row_major(shape))
+        made = GpuArray(self.device.upload(data, nbytes), dtype, shape, row_major(shape))
+        if dtype.category == dtypes.INTEGRAL and values.size:
+            made.block.bounds = int(values.min()), int(values.max())
+        return made
 
     def download(self, array: GpuArray, dtype: DType) -> np.ndarray:
         shape = array.shape
@@ -224,6 +227,7 @@ class WebGPUBackend(Backend):
         return kernel(array)
 
     def copy(self, target: GpuArray, source: GpuArray) -> None:
+        target.block.bounds = None
         n = numel(target.shape)
         if (
             target.contiguous and source.contiguous and target.shape == source.shape and target.block is not source.block
@@ -242,6 +246,7 @@ class WebGPUBackend(Backend):
         """A row-major copy."""
         out = self.empty(array.shape, array.dtype)
         self.copy(out, array)
+        out.block.bounds = array.block.bounds
         return out
 
     def clone(self, array: GpuArray) -> GpuArray:

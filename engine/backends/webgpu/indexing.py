@@ -34,7 +34,8 @@ class Indexing:
             return out
         if not all(size for _, size, _, _ in indices):
             raise IndexError(f"{op}: there is nothing to take from a dimension of size 0")
-        fault, code = device.guard(op, _out_of_range([s for _, s, _, _ in indices]))
+        fault, code = device.guard(op, self._unknown(op, [(i, s) for i, s, _, _ in indices]))
+        out.block.bounds = x.block.bounds
         words, rank = kernels.take_words(
             shape, code, x.offset, strides, [(i.offset, size, step, steps) for i, size, step, steps in indices]
         )
@@ -82,6 +83,25 @@ class Indexing:
         raise RuntimeError(
             f"indexing with {len(used)} tensors at once is more than the webgpu device can bind; use device='cpu'"
         )
+
+    def _unknown(self, op: str, indices: Sequence[tuple[GpuArray, int]]) -> str | None:
+        """What to say of an index out of range, or None where all are known to be in range.
+
+        Raises at once where a whole tensor of indices came from the host with one that is not.
+        """
+        unknown = False
+        for i, size in indices:
+            bounds = i.block.bounds
+            if bounds is None:
+                unknown = True
+            elif bounds[0] < -size or bounds[1] >= size:
+                if numel(i.shape) * 4 != i.block.nbytes:
+                    unknown = True
+                    continue
+                bad = bounds[0] if bounds[0] < -size else bounds[1]
+                kind = RuntimeError if op in ("gather", "scatter", "scatter_add") else IndexError
+                raise kind(f"index {bad} is out of bounds for dimension with size {size}")
+        return _out_of_range([s for _, s in indices]) if unknown else None
 
     def _arrays(self, indices: Sequence[Any]) -> list[GpuArray | None]:
         """Index tensors as arrays of this device."""
@@ -156,7 +176,7 @@ class Indexing:
             raise RuntimeError(
                 f"{op} with {len(indices)} index tensors is more than the webgpu device can bind; use device='cpu'"
             )
-        fault, code = device.guard(op, _out_of_range([s for _, s, _, _ in indices]))
+        fault, code = device.guard(op, self._unknown(op, [(i, s) for i, s, _, _ in indices]))
         words, rank = kernels.keys_words(
             common, code, [(i.offset, size, step, steps) for i, size, step, steps in indices]
         )
@@ -223,7 +243,7 @@ class Indexing:
             return backend.contiguous(x)
         op = "scatter_add" if add else "scatter"
         out = backend.empty(x.shape, x.dtype)
-        fault, code = device.guard(op, _out_of_range([x.shape[dim]]))
+        fault, code = device.guard(op, self._unknown(op, [(index, x.shape[dim])]))
         words, rank = kernels.scatter_words(
             x.shape, code, (x.offset, index.offset, src.offset), dim, index.shape, x.strides, index.strides, src.strides
         )
@@ -241,7 +261,9 @@ class Indexing:
         out = backend.empty((n,), x.dtype)
         if not n:
             return out
-        fault, code = device.guard("nll_loss", "Target {index} is out of bounds.")
+        bounds = target.block.bounds
+        known = bounds is not None and bounds[0] >= 0 and bounds[1] < classes
+        fault, code = device.guard("nll_loss", None if known else "Target {index} is out of bounds.")
         kernel = kernels.nll(
             backend.code(x.dtype), backend.code(target.dtype), None if weight is None else backend.code(weight.dtype)
         )

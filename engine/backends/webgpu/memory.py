@@ -39,10 +39,11 @@ def size_class(nbytes: int) -> int:
 class Block:
     """Memory of one tensor storage, given back when nobody refers to it any more.
 
-    `handle` names the buffer in commands. `generation` counts the tenants of the buffer up to this one.
+    `handle` names the buffer in commands. `generation` counts the tenants of the buffer up to this one.  `bounds` are the
+    least and the largest value, where they are known (of integers that came from the host, until something writes here).
     """
 
-    __slots__ = ("__weakref__", "buffer", "generation", "handle", "nbytes", "pool", "size", "windows")
+    __slots__ = ("__weakref__", "bounds", "buffer", "generation", "handle", "nbytes", "pool", "size", "windows")
 
     handle: int
 
@@ -52,6 +53,7 @@ class Block:
         self.size = size
         self.nbytes = nbytes
         self.generation = generation
+        self.bounds: tuple[int, int] | None = None
         self.windows: WeakValueDictionary[tuple[int, int], Window] | None = WeakValueDictionary() if large else None
         if not large:
             self.handle = buffer
@@ -108,9 +110,10 @@ class Block:
 class Window:
     """A part of a large block, with a handle of its own; stands where kernels expect a block, and keeps it alive."""
 
-    __slots__ = ("__weakref__", "handle", "owner", "windows")
+    __slots__ = ("__weakref__", "bounds", "handle", "owner", "windows")
 
     def __init__(self, owner: Block, handle: int):
+        self.bounds = None
         self.owner = owner
         self.handle = handle
         self.windows = None

@@ -158,6 +158,7 @@ class Pointwise:
         return out
 
     def _into(self, args: Sequence[Any], out: GpuArray) -> GpuArray:
+        out.block.bounds = None
         args = [self._apart(a, out) if type(a) is GpuArray and a.block is out.block else a for a in args]
         key: list[Any] = [out.dtype, out.shape, out.strides, out.offset & 3]
         for a in args:
