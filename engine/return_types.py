@@ -14,8 +14,10 @@ def return_type(name: str, fields: str) -> Any:
     known = globals().get(name)
     if known is not None:
         return known
-    base = namedtuple(name, fields)  # type: ignore[misc]  # noqa: PYI024 (the fields are only known here)
-    made = type(name, (base,), {"__slots__": (), "__repr__": _repr, "__module__": "torch.return_types", "__reduce__": _reduce})
+    base = namedtuple(name, fields)  # type: ignore[misc]
+    made = type(
+        name, (base,), {"__slots__": (), "__repr__": _repr, "__module__": "torch.return_types", "__reduce__": _reduce}
+    )
     made.__qualname__ = name
     globals()[name] = made
     return made

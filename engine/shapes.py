@@ -97,10 +97,16 @@ def wrap_dim(dim: int, rank: int) -> int:
     return dim + span if dim < 0 else dim
 
 
+class AllDims(tuple):
+    """The dimensions of a reduction where none were named: an ordinary tuple, but for the tape node's name."""
+
+    __slots__ = ()
+
+
 def wrap_dims(dims: int | Sequence[int] | None, rank: int) -> Shape:
-    """Dimension numbers, each once; None or empty is all of them. Raises IndexError, RuntimeError for repeats."""
+    """Dimension numbers, each once; None (as `AllDims`) or empty is all of them. Raises IndexError, RuntimeError for repeats."""
     if dims is None:
-        return tuple(range(rank))
+        return AllDims(range(rank))
     if isinstance(dims, int):
         return (wrap_dim(dims, rank),) if rank else (wrap_dim(dims, rank),)[:0]
     out = tuple(wrap_dim(d, rank) for d in dims)

@@ -262,7 +262,7 @@ def _addcdiv(x: Any, a: Any, b: Any, value: Any, out: Any = None) -> Any:
 
 
 ADDCMUL = pointwise(
-    "addcmul", "input, tensor1, tensor2, *, value=1", cpu=_addcmul, expr="input + value * tensor1 * tensor2", 
+    "addcmul", "input, tensor1, tensor2, *, value=1", cpu=_addcmul, expr="input + value * tensor1 * tensor2",
     accepts="ifc", doc="`input + value * tensor1 * tensor2`.",
     grads={
         "input": lambda g: g,

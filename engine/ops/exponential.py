@@ -94,7 +94,9 @@ def _float_power(input: Any, exponent: Any) -> Tensor:
 
 
 def _float_power_in_place(self: Tensor, exponent: Any) -> Tensor:
-    complex_ = self._dtype.is_complex or (exponent._dtype.is_complex if is_tensor(exponent) else isinstance(exponent, complex))
+    complex_ = self._dtype.is_complex or (
+        exponent._dtype.is_complex if is_tensor(exponent) else isinstance(exponent, complex)
+    )
     kind = dtypes.complex128 if complex_ else dtypes.float64
     if self._dtype is not kind:
         raise RuntimeError(
@@ -133,9 +135,7 @@ EXPM1 = pointwise(
     "expm1", cpu=np.expm1, expr="expm1(input)", result="float", spaces=SPECIAL,
     grads={"input": lambda g, result: g * conj(result + 1)},
 )  # fmt: skip
-LOG = pointwise(
-    "log", cpu=np.log, expr="log(input)", result="float", grads={"input": lambda g, input: g / conj(input)}
-)
+LOG = pointwise("log", cpu=np.log, expr="log(input)", result="float", grads={"input": lambda g, input: g / conj(input)})
 LOG2 = pointwise(
     "log2", cpu=np.log2, expr="log2(input)", result="float", grads={"input": lambda g, input: g / conj(input * LN2)}
 )
@@ -157,7 +157,7 @@ RSQRT = pointwise(
 # -- sums and products through logarithms -------------------------------------------------------
 
 
-def _complex_logaddexp(x: Any, y: Any) -> Any:
+def complex_logaddexp(x: Any, y: Any) -> Any:
     """log(exp(x) + exp(y)) with the operand of the larger real part taken out."""
     swap = np.real(x) < np.real(y)
     big, small = np.where(swap, y, x), np.where(swap, x, y)
@@ -167,7 +167,7 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
 
 def _logaddexp(x: Any, y: Any, out: Any = None) -> Any:
     kind = (x if isinstance(x, np.ndarray) else y).dtype.kind
-    return np.logaddexp(x, y, out=out) if kind != "c" else np.add(_complex_logaddexp(x, y), 0, out=out, dtype=x.dtype)
+    return np.logaddexp(x, y, out=out) if kind != "c" else np.add(complex_logaddexp(x, y), 0, out=out, dtype=x.dtype)
 
 
 def _share(g: Tensor, ahead: Any) -> Tensor:

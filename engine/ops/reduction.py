@@ -1,19 +1,22 @@
-"""Reductions: sums, means, extremes, variances, truth of all or any, norms.
+"""Reductions: sums, products, means, extremes and where they are, truth of all or any, logsumexp.
 
 Primitives take wrapped dimensions and a `keepdim` flag; the functions below accept PyTorch's forms of the arguments.
+Variances and other statistics stand in `statistics.py`.
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import dispatch, dtypes
-from ..shapes import numel, reduced_shape, wrap_dim, wrap_dims
+from ..return_types import return_type
+from ..shapes import AllDims, numel, reduced_shape, wrap_dim, wrap_dims
 from ..tensor import Tensor
-from .declare import op_functions, operator
+from .composed import composed
+from .declare import into, op_functions, operator, tensor_argument
+from .gradients import choose, conj
 from .table import Op
 
 Dims = tuple[int, ...]
@@ -30,66 +33,123 @@ def spread(g: Tensor, shape: tuple[int, ...], dims: Dims, keepdim: bool) -> Tens
     return g.expand(*shape)
 
 
+def count_of(shape: tuple[int, ...], dims: Dims) -> int:
+    """How many elements are reduced to one."""
+    return numel(shape[d] for d in dims)
+
+
+def whole_or_dims(_: tuple[Any, ...], statics: tuple[Any, ...]) -> int:
+    """PyTorch's overloads over everything and over named dimensions, numbered 0 and 1."""
+    return 0 if type(statics[0]) is AllDims else 1
+
+
+# -- kernels ------------------------------------------------------------------------------------
+
+
+def _wide(x: np.ndarray) -> np.dtype:
+    """The type that sums are gathered in."""
+    return np.dtype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind == "f" else x.dtype
+
+
+def _sum(x: np.ndarray, dims: Dims, keepdim: bool) -> Any:
+    total = np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=_wide(x))
+    return total if total.dtype == x.dtype else total.astype(x.dtype)
+
+
+def _mean(x: np.ndarray, dims: Dims, keepdim: bool) -> Any:
+    total = np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=_wide(x))
+    return np.divide(total, count_of(x.shape, dims), dtype=total.dtype).astype(x.dtype, copy=False)
+
+
+def _prod(x: np.ndarray, dims: Dims, keepdim: bool) -> Any:
+    total = np.multiply.reduce(x, axis=dims, keepdims=keepdim, dtype=_wide(x))
+    return total if total.dtype == x.dtype else total.astype(x.dtype)
+
+
 def _reduce(ufunc: Any) -> Any:
     return lambda x, dims, keepdim: ufunc(x, axis=dims, keepdims=keepdim)
 
 
-SUM = Op(
-    "sum", "input", "dims keepdim", kind="reduction", shape=_shape,
-    cpu=lambda x, dims, keepdim: np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=x.dtype),
-    grads={"input": lambda g, input_shape, dims, keepdim: spread(g, input_shape, dims, keepdim)},
-)  # fmt: skip
-MEAN = Op(
-    "mean", "input", "dims keepdim", kind="reduction", shape=_shape, cpu=_reduce(np.mean),
-    grads={"input": lambda g, input_shape, dims, keepdim: spread(g / _count(input_shape, dims), input_shape, dims, keepdim)},
-)  # fmt: skip
-PROD = Op(
-    "prod", "input", "dims keepdim", kind="reduction", shape=_shape,
-    cpu=lambda x, dims, keepdim: np.multiply.reduce(x, axis=dims, keepdims=keepdim, dtype=x.dtype),
-    grads={"input": lambda g, input, result, dims, keepdim: _prod_backward(g, input, result, dims, keepdim)},
-)  # fmt: skip
-AMAX = Op(
-    "amax", "input", "dims keepdim", kind="reduction", shape=_shape, cpu=_reduce(np.maximum.reduce),
-    grads={"input": lambda g, input, result, dims, keepdim: _extreme_backward(g, input, result, dims, keepdim)},
-)  # fmt: skip
-AMIN = Op(
-    "amin", "input", "dims keepdim", kind="reduction", shape=_shape, cpu=_reduce(np.minimum.reduce),
-    grads={"input": lambda g, input, result, dims, keepdim: _extreme_backward(g, input, result, dims, keepdim)},
-)  # fmt: skip
-ARGMAX = Op("argmax", "input", "dim keepdim", kind="reduction", dtype=lambda *_: dtypes.int64, shape=lambda s, d, k: _shape(s, (d,), k),
-            cpu=lambda x, dim, keepdim: np.argmax(x, axis=dim, keepdims=keepdim))  # fmt: skip
-ARGMIN = Op("argmin", "input", "dim keepdim", kind="reduction", dtype=lambda *_: dtypes.int64, shape=lambda s, d, k: _shape(s, (d,), k),
-            cpu=lambda x, dim, keepdim: np.argmin(x, axis=dim, keepdims=keepdim))  # fmt: skip
-ALL = Op("all", "input", "dims keepdim", kind="reduction", dtype=lambda *_: dtypes.bool_, shape=_shape,
-         cpu=lambda x, dims, keepdim: np.all(x, axis=dims, keepdims=keepdim))  # fmt: skip
-ANY = Op("any", "input", "dims keepdim", kind="reduction", dtype=lambda *_: dtypes.bool_, shape=_shape,
-         cpu=lambda x, dims, keepdim: np.any(x, axis=dims, keepdims=keepdim))  # fmt: skip
+# -- gradients ----------------------------------------------------------------------------------
 
 
-def _count(shape: tuple[int, ...], dims: Dims) -> int:
-    return numel(shape[d] for d in dims)
+def _same(x: Tensor, value: Tensor) -> Tensor:
+    """Where elements equal the reduced value; NaN equals NaN."""
+    isnan = op_functions["isnan"]
+    return (x == value) | (isnan(x) & isnan(value))
 
 
 def _extreme_backward(g: Tensor, x: Tensor, result: Tensor, dims: Dims, keepdim: bool) -> Tensor:
     """The gradient shared evenly among equal extremes."""
     shape = tuple(x.shape)
-    hits = (x == spread(result, shape, dims, keepdim)).to(g.dtype)
-    share = hits / hits.sum(dim=dims, keepdim=True)
-    return spread(g, shape, dims, keepdim) * share
+    hits = _same(x, spread(result, shape, dims, keepdim))
+    share = spread(g, shape, dims, keepdim) / hits.to(g.dtype).sum(dim=dims, keepdim=True)
+    return choose(hits, share, 0.0)
 
 
-def _prod_backward(g: Tensor, x: Tensor, result: Tensor, dims: Dims, keepdim: bool) -> Tensor:
-    """g * result / x; where elements are zero, the product of the others, found with the zeros taken as ones."""
+def _prod_backward(g: Tensor, x: Tensor, dims: Dims, keepdim: bool) -> Tensor:
+    """g times the product of the others: those before times those after, so that zeros need no care."""
+    from .scan import products_before
+
     shape = tuple(x.shape)
-    zero = x == 0
-    if not bool(zero.any().item()):
-        return spread(g * result, shape, dims, keepdim) / x
-    zeros = zero.to(x.dtype).sum(dim=dims, keepdim=True)
-    rest = op_functions["where"](zero, 1.0, x)
-    others = rest.prod_dims(dims)
-    alone = op_functions["where"](zero, others, op_functions["where"](zeros == 0, others / rest, 0.0))
-    alone = op_functions["where"](zero & (zeros > 1), 0.0, alone)
-    return spread(g, shape, dims, keepdim) * alone
+    order = [*[d for d in range(x.ndim) if d not in dims], *dims]
+    flat = x.permute(*order).reshape(*[shape[d] for d in order[: x.ndim - len(dims)]], count_of(shape, dims))
+    at = flat.ndim - 1
+    others = products_before(flat, at) * products_before(flat.flip(at), at).flip(at)
+    back = [order.index(d) for d in range(x.ndim)]
+    return spread(g, shape, dims, keepdim) * conj(others.reshape(*[shape[d] for d in order]).permute(*back))
+
+
+# -- primitives ---------------------------------------------------------------------------------
+
+SUM = Op(
+    "sum", "input", "dims keepdim", kind="reduction", shape=_shape, cpu=_sum, overload=whole_or_dims,
+    grads={"input": lambda g, input_shape, dims, keepdim: spread(g, input_shape, dims, keepdim)},
+)  # fmt: skip
+MEAN = Op(
+    "mean", "input", "dims keepdim", kind="reduction", shape=_shape, cpu=_mean, overload=whole_or_dims,
+    grads={"input": lambda g, input_shape, dims, keepdim: _mean_backward(g, input_shape, dims, keepdim)},
+)  # fmt: skip
+PROD = Op(
+    "prod", "input", "dims keepdim", kind="reduction", shape=_shape, cpu=_prod, overload=whole_or_dims,
+    grads={"input": lambda g, input, dims, keepdim: _prod_backward(g, input, dims, keepdim)},
+)  # fmt: skip
+
+
+def _mean_backward(g: Tensor, shape: tuple[int, ...], dims: Dims, keepdim: bool) -> Tensor:
+    return spread(g / count_of(shape, dims), shape, dims, keepdim) if numel(shape) else g.new_zeros(shape)
+
+
+def _extreme_name(which: str) -> Any:
+    return lambda _, statics: f"{which}Backward1" if type(statics[0]) is AllDims else 0
+
+
+AMAX = Op(
+    "amax", "input", "dims keepdim", kind="reduction", shape=_shape, cpu=_reduce(np.maximum.reduce), overload=_extreme_name("Max"),
+    grads={"input": lambda g, input, result, dims, keepdim: _extreme_backward(g, input, result, dims, keepdim)},
+)  # fmt: skip
+AMIN = Op(
+    "amin", "input", "dims keepdim", kind="reduction", shape=_shape, cpu=_reduce(np.minimum.reduce), overload=_extreme_name("Min"),
+    grads={"input": lambda g, input, result, dims, keepdim: _extreme_backward(g, input, result, dims, keepdim)},
+)  # fmt: skip
+ARGMAX = Op(
+    "argmax", "input", "dim keepdim", kind="reduction", dtype=lambda *_: dtypes.int64, shape=lambda s, d, k: _shape(s, (d,), k),
+    cpu=lambda x, dim, keepdim: np.argmax(x, axis=dim, keepdims=keepdim),
+)  # fmt: skip
+ARGMIN = Op(
+    "argmin", "input", "dim keepdim", kind="reduction", dtype=lambda *_: dtypes.int64, shape=lambda s, d, k: _shape(s, (d,), k),
+    cpu=lambda x, dim, keepdim: np.argmin(x, axis=dim, keepdims=keepdim),
+)  # fmt: skip
+ALL = Op(
+    "all", "input", "dims keepdim", kind="reduction", dtype=lambda *_: dtypes.bool_, shape=_shape,
+    cpu=lambda x, dims, keepdim: np.all(x, axis=dims, keepdims=keepdim),
+)  # fmt: skip
+ANY = Op(
+    "any", "input", "dims keepdim", kind="reduction", dtype=lambda *_: dtypes.bool_, shape=_shape,
+    cpu=lambda x, dims, keepdim: np.any(x, axis=dims, keepdims=keepdim),
+)  # fmt: skip
+
+# -- sums, products, means ----------------------------------------------------------------------
 
 
 def summing_type(input: Tensor, dtype: Any) -> Any:
@@ -99,14 +159,16 @@ def summing_type(input: Tensor, dtype: Any) -> Any:
     return dtypes.int64 if input._dtype.category < dtypes.FLOATING else input._dtype
 
 
-def _as(input: Tensor, kind: Any) -> Tensor:
+def as_type(input: Tensor, kind: Any) -> Tensor:
+    """`input` in dtype `kind`."""
     return input if input._dtype is kind else input.to(kind)
 
 
 @operator(out=True)
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum over `dim` (all when None); integers are summed as int64."""
-    return dispatch.call(SUM, (_as(input, summing_type(input, dtype)),), (wrap_dims(dim, input.ndim), bool(keepdim)))
+    dims = wrap_dims(dim, input.ndim)
+    return dispatch.call(SUM, (as_type(input, summing_type(input, dtype)),), (dims, bool(keepdim)))
 
 
 @operator(out=True)
@@ -116,62 +178,159 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     if kind.category < dtypes.FLOATING:
         which = "Input" if dtype is None else "Optional"
         raise RuntimeError(
-            f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. Got: {dispatch.type_name(kind)}"
+            f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. Got: "
+            f"{dispatch.type_name(kind)}"
         )
-    return dispatch.call(MEAN, (_as(input, kind),), (wrap_dims(dim, input.ndim), bool(keepdim)))
+    return dispatch.call(MEAN, (as_type(input, kind),), (wrap_dims(dim, input.ndim), bool(keepdim)))
 
 
 @operator(out=True)
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The product over one dimension (all when None); integers are multiplied as int64."""
+    if dim is not None and not isinstance(dim, int):
+        raise TypeError(f"prod(): argument 'dim' must be int, not {type(dim).__name__}")
     dims = wrap_dims(dim, input.ndim)
-    return dispatch.call(PROD, (_as(input, summing_type(input, dtype)),), (dims, bool(keepdim)))
+    return dispatch.call(PROD, (as_type(input, summing_type(input, dtype)),), (dims, bool(keepdim)))
 
 
-@operator(spaces=("method",), name="prod_dims")
-def prod_dims(self: Tensor, dims: Dims) -> Tensor:
-    """The product over several dimensions, kept as size 1."""
-    return dispatch.call(PROD, (self,), (tuple(dims), True))
+@composed(
+    "nansum", "input", "dims keepdim",
+    grads={
+        "input": lambda g, input, dims, keepdim: choose(
+            op_functions["isnan"](input), 0.0, spread(g, tuple(input.shape), dims, keepdim))
+    },
+)  # fmt: skip
+def _nansum(input: Tensor, dims: Dims, keepdim: bool) -> Tensor:
+    return dispatch.call(SUM, (choose(op_functions["isnan"](input), 0.0, input),), (dims, keepdim))
 
 
-def _nonempty(name: str, input: Tensor, dims: Dims) -> None:
-    for d in dims:
-        if input.shape[d] == 0:
-            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
-    if input.numel() == 0 and not dims:
+@operator(out=True)
+def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum over `dim` (all when None) without the NaNs."""
+    if input.dtype.is_complex:
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    if input.dtype.category < dtypes.FLOATING:
+        return sum(input, dim, keepdim, dtype=dtype)
+    return _nansum(as_type(input, dtype or input.dtype), wrap_dims(dim, input.ndim), bool(keepdim))
+
+
+@operator(out=True)
+def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The mean over `dim` (all when None) of the elements that are not NaN. Raises RuntimeError for integers."""
+    if input.dtype.category < dtypes.FLOATING:
         raise RuntimeError(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+            f"nanmean(): expected input to have floating point or complex dtype but got {dispatch.type_name(input.dtype)}"
         )
+    total = nansum(input, dim, keepdim, dtype=dtype)
+    numbers = op_functions["logical_not"](op_functions["isnan"](input.detach()))
+    return total / sum(numbers, dim, keepdim)
+
+
+@operator()
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    """How many elements over `dim` (all when None) are not zero."""
+    return sum(input.detach() != 0, dim)
+
+
+@composed(
+    "logsumexp", "input", "dims keepdim",
+    grads={
+        "input": lambda g, input, result, dims, keepdim: spread(g, tuple(input.shape), dims, keepdim)
+        * conj(op_functions["exp"](input - spread(result, tuple(input.shape), dims, keepdim)))
+    },
+)  # fmt: skip
+def _logsumexp(input: Tensor, dims: Dims, keepdim: bool) -> Tensor:
+    size = input.detach().real if input.dtype.is_complex else input.detach()
+    if size.numel() == 0:
+        return op_functions["log"](sum(op_functions["exp"](input), dims, keepdim))
+    top = amax(size, dims, True)
+    top = choose(op_functions["isfinite"](top), top, 0.0)
+    out = op_functions["log"](sum(op_functions["exp"](input - top), dims, True)) + top
+    return out if keepdim else out.reshape(reduced_shape(tuple(input.shape), dims, False))
+
+
+@operator(out=True, spaces=("torch", "special"))
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """log(sum(exp(input))) over `dim`, without overflow."""
+    x = as_type(input, dtypes.get_default_dtype()) if input.dtype.category < dtypes.FLOATING else input
+    return _logsumexp(x, wrap_dims(dim, input.ndim), bool(keepdim))
+
+
+# -- extremes -----------------------------------------------------------------------------------
+
+
+def nonempty(name: str, input: Tensor, dims: Dims) -> None:
+    """Raises IndexError where a reduced dimension has no elements to choose from."""
+    for d in dims:
+        if d < input.ndim and input.shape[d] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+def _specify(name: str) -> str:
+    return (
+        f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
+        "argument."
+    )
+
+
+def _extreme(op: Op, label: str, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    tensor_argument(op.name, "input", 1, input)
+    if input.dtype.is_complex:
+        raise NotImplementedError(f"\"{label}_cpu\" not implemented for '{dispatch.type_name(input.dtype)}'")
+    dims = tuple(wrap_dims(dim, input.ndim))
+    if dim in (None, (), []) and input.numel() == 0:
+        raise RuntimeError(_specify(op.name))
+    nonempty(op.name, input, dims)
+    return dispatch.call(op, (input,), (dims, bool(keepdim)))
 
 
 @operator(out=True)
 def amax(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
     """The largest elements over `dim` (all when empty); equal ones share the gradient."""
-    dims = wrap_dims(dim, input.ndim)
-    _nonempty("amax", input, dims)
-    return dispatch.call(AMAX, (input,), (dims, bool(keepdim)))
+    return _extreme(AMAX, "max_values", input, dim, keepdim)
 
 
 @operator(out=True)
 def amin(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
     """The smallest elements over `dim` (all when empty); equal ones share the gradient."""
-    dims = wrap_dims(dim, input.ndim)
-    _nonempty("amin", input, dims)
-    return dispatch.call(AMIN, (input,), (dims, bool(keepdim)))
+    return _extreme(AMIN, "min_values", input, dim, keepdim)
+
+
+AminmaxResult = return_type("aminmax", "min max")
+
+
+@operator()
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
+    """The smallest and the largest elements over one dimension (all when None)."""
+    for o in out or ():
+        if o.dtype is not input.dtype:
+            raise RuntimeError(f"Expected out tensor to have dtype {input.dtype.name}, but got {o.dtype.name} instead")
+    if dim is None and input.numel() == 0:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
+    dims = () if dim is None else dim
+    if input.dtype.is_complex:
+        raise NotImplementedError(f"\"aminmax_cpu\" not implemented for '{dispatch.type_name(input.dtype)}'")
+    least, largest = amin(input, dims, keepdim), amax(input, dims, keepdim)
+    if out is not None:
+        least, largest = into(out[0], least, "aminmax"), into(out[1], largest, "aminmax")
+    return AminmaxResult(least, largest)
 
 
 def _arg(op: Op, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+    kind = tensor_argument(op.name, "input", 1, input).dtype
+    if kind.category == dtypes.BOOL or kind.is_complex:
+        raise RuntimeError(f"{op.name}(): does not support {'complex' if kind.is_complex else 'bool'} input")
     if dim is None:
         if input.numel() == 0:
-            raise IndexError(
-                f"{op.name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
-            )
+            raise IndexError(_specify(op.name).partition(". ")[0] + ".")
         out = dispatch.call(op, (input.reshape(-1),), (0, False))
         return out.reshape((1,) * input.ndim) if keepdim else out
     at = wrap_dim(dim, input.ndim)
     if input.ndim == 0:
         return dispatch.call(op, (input.reshape(1),), (0, False))
-    _nonempty(op.name, input, (at,))
+    nonempty(op.name, input, (at,))
     return dispatch.call(op, (input,), (at, bool(keepdim)))
 
 
@@ -187,120 +346,87 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return _arg(ARGMIN, input, dim, keepdim)
 
 
-class MaxResult(NamedTuple):
-    values: Tensor
-    indices: Tensor
+MaxResult = return_type("max", "values indices")
+MinResult = return_type("min", "values indices")
 
 
-class MinResult(NamedTuple):
-    values: Tensor
-    indices: Tensor
+def selected(g: Tensor, index: Tensor, shape: tuple[int, ...], dim: int, keepdim: bool = True) -> Tensor:
+    """The gradient of elements that were taken along `dim` by `index`: `g` at their places, zeros elsewhere."""
+    if not shape:
+        return g
+    if not keepdim:
+        g, index = g.unsqueeze(dim), index.unsqueeze(dim)
+    return g.new_zeros(shape).scatter(dim, index, g)
 
 
-MaxResult.__name__, MinResult.__name__ = "max", "min"
+def _along(name: str, op: Op) -> Any:
+    @composed(
+        f"{name}_dim", "input", "dim keepdim", multi=True, backward=name.capitalize(),
+        grads={
+            "input": lambda g, results, input_shape, dim, keepdim: selected(g[0], results[1], input_shape, dim, keepdim)
+        },
+    )  # fmt: skip
+    def formula(input: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+        if input.ndim == 0:
+            return input.clone(), dispatch.call(op, (input.reshape(1),), (0, False))
+        index = dispatch.call(op, (input,), (dim, True))
+        values = input.gather(dim, index)
+        return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
+
+    return formula
 
 
-def _along(which: Any, arg: Op, input: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
+_max_dim, _min_dim = _along("max", ARGMAX), _along("min", ARGMIN)
+
+
+def _choose(name: str, whole: Op, along: Any, kind: Any, input: Tensor, dim: Any, keepdim: bool, other: Any) -> Any:
+    if isinstance(dim, Tensor) or other is not None:
+        return op_functions[f"{name}imum"](input, dim if other is None else other)
+    tensor_argument(name, "input", 1, input)
+    if input.dtype.is_complex:
+        label = f"{name}_all" if dim is None else name
+        raise NotImplementedError(f"\"{label}\" not implemented for '{dispatch.type_name(input.dtype)}'")
+    if dim is None:
+        if input.numel() == 0:
+            raise RuntimeError(_specify(name))
+        return dispatch.call(whole, (input,), (wrap_dims(None, input.ndim), False))
     at = wrap_dim(dim, input.ndim)
-    if input.ndim == 0:
-        return input.clone(), _arg(arg, input, 0, False)
-    index = _arg(arg, input, at, True)
-    values = input.gather(at, index)
-    return (values, index) if keepdim else (values.squeeze(at), index.squeeze(at))
-
-
-def _whole(op: Op, input: Tensor) -> Tensor:
-    if input.numel() == 0:
-        name = op.name[1:]
-        raise RuntimeError(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
-        )
-    return dispatch.call(op, (input,), (wrap_dims(None, input.ndim), False))
+    nonempty(name, input, (at,))
+    return kind(*along(input, at, bool(keepdim)))
 
 
 @operator(out=True)
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, other: Any = None) -> Any:
     """The largest element; along `dim`, values and indices; with a tensor, the elementwise maximum."""
-    if isinstance(dim, Tensor) or other is not None:
-        return op_functions["maximum"](input, dim if other is None else other)
-    return _whole(AMAX, input) if dim is None else MaxResult(*_along(max, ARGMAX, input, dim, keepdim))
+    return _choose("max", AMAX, _max_dim, MaxResult, input, dim, keepdim, other)
 
 
 @operator(out=True)
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, other: Any = None) -> Any:
     """The smallest element; along `dim`, values and indices; with a tensor, the elementwise minimum."""
-    if isinstance(dim, Tensor) or other is not None:
-        return op_functions["minimum"](input, dim if other is None else other)
-    return _whole(AMIN, input) if dim is None else MinResult(*_along(min, ARGMIN, input, dim, keepdim))
+    return _choose("min", AMIN, _min_dim, MinResult, input, dim, keepdim, other)
+
+
+# -- truth --------------------------------------------------------------------------------------
+
+
+def _truth(op: Op, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    tensor_argument(op.name, "input", 1, input)
+    dims = wrap_dims(dim, input.ndim)
+    if isinstance(dim, (tuple, list)) and not dim:  # of no dimension at all: each element for itself
+        out = input != 0
+    else:
+        out = dispatch.call(op, (input,), (dims, bool(keepdim)))
+    return out.to(dtypes.uint8) if input.dtype is dtypes.uint8 else out
 
 
 @operator(out=True)
 def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether all elements are true (nonzero)."""
-    return dispatch.call(ALL, (input,), (wrap_dims(dim, input.ndim), bool(keepdim)))
+    return _truth(ALL, input, dim, keepdim)
 
 
 @operator(out=True)
 def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether some element is true (nonzero)."""
-    return dispatch.call(ANY, (input,), (wrap_dims(dim, input.ndim), bool(keepdim)))
-
-
-@operator(out=True)
-def var(
-    input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
-) -> Tensor:
-    """The variance over `dim`, divided by the count less `correction` (1 unless `unbiased` is False)."""
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    dims = wrap_dims(dim, input.ndim)
-    less = (1 if unbiased else 0) if correction is None else correction
-    centred = input - mean(input, dims, True) if dims else input - input.mean()
-    square = centred * conj(centred) if input.dtype.is_complex else centred * centred
-    total = sum(square.real if input.dtype.is_complex else square, dims, keepdim) if dims else square
-    rest = _count(tuple(input.shape), dims) - less
-    return total / rest if rest > 0 else total * (math.nan if rest == 0 else math.inf)
-
-
-def conj(t: Tensor) -> Tensor:
-    """The complex conjugate."""
-    return t.conj()
-
-
-@operator(out=True)
-def std(
-    input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
-) -> Tensor:
-    """The square root of the variance."""
-    return var(input, dim, unbiased, keepdim, correction=correction).sqrt()
-
-
-@operator()
-def var_mean(
-    input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
-) -> Any:
-    """Variance and mean over `dim`."""
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    return var(input, dim, unbiased, keepdim, correction=correction), mean(input, dim, keepdim)
-
-
-@operator()
-def std_mean(
-    input: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
-) -> Any:
-    """Standard deviation and mean over `dim`."""
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    return std(input, dim, unbiased, keepdim, correction=correction), mean(input, dim, keepdim)
-
-
-@operator(out=True)
-def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
-    """log(sum(exp(input))) over `dim`, without overflow."""
-    dims = wrap_dims(dim, input.ndim)
-    x = _as(input, dtypes.get_default_dtype()) if input.dtype.category < dtypes.FLOATING else input
-    top = x.detach().amax(dims, True)
-    top = op_functions["where"](op_functions["isfinite"](top), top, 0.0)
-    out = (x - top).exp().sum(dims, True).log() + top
-    return out if keepdim else out.squeeze(dims)
+    return _truth(ANY, input, dim, keepdim)

@@ -60,7 +60,7 @@ class Op:
     arguments of different dtypes before they are promoted.  `shape` is the rule for the output's shape (one tuple, or a list of them where
     there are several outputs), given the inputs' shapes and the statics.  `geometry` is the rule of a view.
     `backward` is PyTorch's name for the node, without its trailing "Backward0"; `overload(tensors, statics)` gives the
-    number in the place of 0, for operators that PyTorch has several forms of.
+    number in the place of 0 (or the whole name), for operators that PyTorch has several forms of.
     """
 
     __slots__ = (
@@ -84,7 +84,7 @@ class Op:
         dtype: Callable[..., Any] | None = None,
         geometry: Callable[..., Any] | None = None,
         backward: str | None = None,
-        overload: Callable[[tuple[Any, ...], tuple[Any, ...]], int] | None = None,
+        overload: Callable[[tuple[Any, ...], tuple[Any, ...]], int | str] | None = None,
         refusals: dict[str, str] | None = None,
         guard: Callable[..., None] | None = None,
         multi: bool = False,
@@ -122,9 +122,9 @@ class Op:
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
 
-    def node_name(self, overload: int = 0) -> str:
+    def node_name(self, overload: int | str = 0) -> str:
         """PyTorch's name of the tape node."""
-        return f"{self.backward}Backward{overload}"
+        return f"{self.backward}Backward{overload}" if isinstance(overload, int) else overload
 
 
 OPS: dict[str, Op] = {}
