@@ -11,6 +11,7 @@ import ast
 import asyncio
 import base64
 import bdb
+import codeop
 import contextlib
 import linecache
 import sys
@@ -52,6 +53,8 @@ class CellCompiler(CachingCompiler):
 
     def __init__(self) -> None:
         super().__init__()
+        # A cell is all there is: "'(' was never closed" says more than "incomplete input".
+        self.flags &= ~codeop.PyCF_ALLOW_INCOMPLETE_INPUT  # type: ignore[attr-defined]
         self._cell_name: str | None = None
         self._cell_text = ""
         self._cached = False
