@@ -93,7 +93,11 @@ def _heads(
     """The words every form begins with: the output's offset, those of the inputs, the numbers ("" where there is none)."""
     start = p.word("offset")
     offsets = [p.word(f"offset{i}") if b is not None else "" for i, b in enumerate(buffers)]
-    numbers = [p.word(f"number{i}", computed[i]) if mode == "number" else "" for i, (_, mode) in enumerate(operands)]
+    numbers = ["" for _ in operands]
+    for i, (_, mode) in enumerate(operands):
+        if mode == "number":
+            p.main(f"let n{i} = {p.word(f'number{i}', computed[i])};")
+            numbers[i] = f"n{i}"
     return start, offsets, numbers
 
 

@@ -147,16 +147,19 @@ class Device:
         return self._fault.handle, len(self._guards)
 
     def _check_guards(self) -> None:
-        fault, guards = self._fault, self._guards
-        if fault is None or not guards:
-            return
-        self._guards = []
-        self.flush()
-        with self._losing():
-            code, index = memoryview(self.gpu.read(fault.buffer, 0, 8)).cast("I")
+        if self._guards and self._fault is not None:
+            self.flush()
+            with self._losing():
+                (found,) = self.gpu.read([(self._fault.buffer, 0, 8)])
+            self._raise_fault(found)
+
+    def _raise_fault(self, found: bytearray) -> None:
+        """Raise IndexError if a kernel has written a fault."""
+        guards, self._guards = self._guards, []
+        code, index = memoryview(found).cast("I")
         if code:
             with self._losing():
-                self.gpu.write(fault.buffer, 0, bytes(16))
+                self.gpu.write(self._fault.buffer, 0, bytes(16))  # type: ignore[union-attr]
             op, what = guards[min(code, len(guards)) - 1]
             index -= (index >> 31) << 32
             raise IndexError(f"{what.format(index=index)} (in {op} on device 'webgpu', noticed when a value was read)")
@@ -176,10 +179,12 @@ class Device:
         if not block.buffer:
             block.handle  # noqa: B018  (raises with the reason)
         self.flush()
-        if self._guards:
-            self._check_guards()
         with self._losing():
-            return self.gpu.read(block.buffer, offset, nbytes)
+            if not self._guards or self._fault is None:
+                return self.gpu.read([(block.buffer, offset, nbytes)])[0]
+            out, fault = self.gpu.read([(block.buffer, offset, nbytes), (self._fault.buffer, 0, 8)])
+        self._raise_fault(fault)
+        return out
 
     def wait(self) -> None:
         """Submit, and wait until everything has run."""

@@ -122,8 +122,8 @@ class Gpu:
         """Copy bytes (a contiguous buffer-protocol object) into a buffer, before anything submitted later runs."""
         raise NotImplementedError
 
-    def read(self, handle: int, offset: int, nbytes: int) -> bytearray:
-        """Bytes of a buffer once everything submitted has run. Raises DeviceLost."""
+    def read(self, ranges: Sequence[tuple[int, int, int]]) -> list[bytearray]:
+        """Bytes of buffers, (handle, offset, bytes) each, once everything submitted has run. Raises DeviceLost."""
         raise NotImplementedError
 
     def submit(self, commands: Sequence[int]) -> None:

@@ -428,7 +428,7 @@ class NativeGpu(Gpu):
                         lib.wgpuCommandEncoderResolveQuerySet(encoder, queries, 0, 2 * count, resolved, 0)
                     self._finish(encoder, None, ring)
                     if count:
-                        times = memoryview(self._read(resolved, 0, 16 * count)).cast("Q")
+                        times = memoryview(self._read([(resolved, 0, 16 * count)])[0]).cast("Q")
                         seconds += [max(0, times[2 * k + 1] - times[2 * k]) * period * 1e-9 for k in range(count)]
             finally:
                 lib.wgpuQuerySetRelease(queries)
@@ -467,28 +467,38 @@ class NativeGpu(Gpu):
 
     # -- reading ------------------------------------------------------------------------------------------------
 
-    def read(self, handle: int, offset: int, nbytes: int) -> bytearray:
+    def read(self, ranges: Sequence[tuple[int, int, int]]) -> list[bytearray]:
         with self._lock:
-            buffer, start, _ = self._buffer(handle)
-            return self._read(buffer, start + offset, nbytes)
+            parts = []
+            for handle, offset, nbytes in ranges:
+                buffer, start, _ = self._buffer(handle)
+                parts.append((buffer, start + offset, nbytes))
+            return self._read(parts)
 
-    def _read(self, buffer: Any, offset: int, nbytes: int) -> bytearray:
+    def _read(self, parts: Sequence[tuple[Any, int, int]]) -> list[bytearray]:
         calls, lib = self._calls, self._lib
-        size = max(256, 1 << (nbytes - 1).bit_length())
+        total = sum(-(-nbytes // 8) * 8 for _, _, nbytes in parts)
+        size = max(256, 1 << (total - 1).bit_length())
         staging = self._staging.pop(size, None)
         if staging is None:
             staging = calls.buffer(self._device, size, USAGE_STAGING)
             self._check(f"a buffer of {size} bytes for reading")
         encoder = self._encoder()
-        lib.wgpuCommandEncoderCopyBufferToBuffer(encoder, buffer, offset, staging, 0, nbytes)
+        at = 0
+        for buffer, offset, nbytes in parts:
+            lib.wgpuCommandEncoderCopyBufferToBuffer(encoder, buffer, offset, staging, at, nbytes)
+            at += -(-nbytes // 8) * 8
         calls.submit(self._queue, encoder)
-        why = calls.map_read(self._device, staging, nbytes)
+        why = calls.map_read(self._device, staging, total)
         if why is not None or self._errors or self.lost is not None:
             lib.wgpuBufferRelease(staging)
             self._check("a read")
             raise DeviceError(f"The WebGPU device refused a read: {why}")
-        view = lib.wgpuBufferGetConstMappedRange(staging, 0, nbytes)
-        out = bytearray(calls.ffi.buffer(view, nbytes))
+        view = calls.ffi.buffer(lib.wgpuBufferGetConstMappedRange(staging, 0, total), total)
+        out, at = [], 0
+        for _, _, nbytes in parts:
+            out.append(bytearray(view[at : at + nbytes]))
+            at += -(-nbytes // 8) * 8
         lib.wgpuBufferUnmap(staging)
         if size <= 1 << 24 and size not in self._staging:
             self._staging[size] = staging
