@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ....webgpu_kernels import random as random_kernels
 from ....webgpu_kernels.tuning import HARDWARE, Profile, profile_for
 from ....webgpu_kernels.wgsl import TYPES
 from ... import dtypes
@@ -24,7 +25,7 @@ from ..base import backend as backend_of
 from .array import CODES, GpuArray, dense_order, is_row_major, numel, row_major, span
 from .device import Device
 from .gpu import Gpu
-from .pointwise import Pointwise, part, slices
+from .pointwise import Pointwise, f32_word, part, slices
 
 _STORED = {"f32": np.float32, "f16": np.float16, "f16w": np.float32, "i32": np.int32, "u32": np.uint32}
 _PLAIN = frozenset(("float32", "int32", "uint32"))
@@ -158,6 +159,19 @@ class WebGPUBackend(Backend):
     def full(self, shape: Sequence[int], value: Any, dtype: DType) -> GpuArray:
         out = self.empty(shape, dtype)
         self._fill(value, out=out)
+        return out
+
+    def draw(
+        self, kind: str, shape: Sequence[int], dtype: DType, seed: int, start: int, a: float = 0.0, b: float = 1.0
+    ) -> GpuArray:
+        """Random numbers on the device, by Philox: "uniform" in [a, b), "normal" with mean a and deviation b, "bernoulli"
+        true with probability a. `start` is the first counter; `counters(n)` of them are used up."""
+        out = self.empty(shape, dtype)
+        n = numel(out.shape)
+        if n:
+            kernel = random_kernels.build(kind, self.code(dtype))
+            words = random_kernels.words(0, n, seed, start, f32_word(a), f32_word(b))
+            self.device.launch(self.device.pipeline(kernel), random_kernels.grid(n), [out.block.handle], words)
         return out
 
     def upload(self, array: np.ndarray, dtype: DType) -> GpuArray:
