@@ -25,7 +25,8 @@ def _noise(input: Tensor, p: float, by_channel: bool) -> Tensor:
     shape = tuple(input.shape)
     if by_channel:
         shape = shape[:2] + (1,) * (input.ndim - 2)
-    return _drawn(shape, input.dtype, input.device, False, lambda a: source.bernoulli(a, 1.0 - p))
+    like = None if by_channel else input
+    return _drawn(shape, input.dtype, input.device, False, lambda a: source.bernoulli(a, 1.0 - p), like)
 
 
 def _drop(input: Tensor, p: float, training: bool, inplace: bool, by_channel: bool, alpha: bool = False) -> Tensor:

@@ -19,13 +19,28 @@ from .declare import into, operator
 
 
 def _drawn(
-    shape: tuple[int, ...], kind: Any, device: Any, requires_grad: bool, fill: Callable[[np.ndarray], None]
+    shape: tuple[int, ...],
+    kind: Any,
+    device: Any,
+    requires_grad: bool,
+    fill: Callable[[np.ndarray], None],
+    like: Tensor | None = None,
 ) -> Tensor:
+    """A tensor of drawn numbers; with `like` its elements lie in memory, and are drawn, in the order of that tensor's."""
     values = np.empty(shape, kind.numpy)
+    if like is not None and not like.is_contiguous():
+        values = np.empty_like(_strided(np.empty(1, kind.numpy), like))
     fill(values)
     home = backend_of(resolve(device).type)
     out = wrap(values if home.name == "cpu" else home.upload(values, kind), kind, home)
     return out.requires_grad_() if requires_grad else out
+
+
+def _strided(memory: np.ndarray, like: Tensor) -> np.ndarray:
+    """A window on `memory` with the shape and strides of a tensor."""
+    return np.lib.stride_tricks.as_strided(
+        memory, tuple(like.shape), [s * memory.itemsize for s in like.stride()], writeable=memory.size > 1
+    )
 
 
 def _float_type(dtype: Any, name: str) -> Any:
@@ -36,23 +51,24 @@ def _float_type(dtype: Any, name: str) -> Any:
 
 
 def rand(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-         requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+         requires_grad: bool = False, pin_memory: bool = False, _like: Any = None) -> Tensor:  # fmt: skip
     """Numbers uniform in [0, 1)."""
     kind = _float_type(dtype, "check_uniform_bounds")
-    made = _drawn(_sizes(size), kind, device, requires_grad, lambda a: source.uniform(a, 0.0, 1.0, generator))
+    made = _drawn(_sizes(size), kind, device, requires_grad, lambda a: source.uniform(a, 0.0, 1.0, generator), _like)
     return made if out is None else into(out, made, "rand")
 
 
 def randn(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-          requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+          requires_grad: bool = False, pin_memory: bool = False, _like: Any = None) -> Tensor:  # fmt: skip
     """Numbers of the standard normal distribution."""
     kind = _float_type(dtype, "normal_kernel_cpu")
-    made = _drawn(_sizes(size), kind, device, requires_grad, lambda a: source.normal(a, 0.0, 1.0, generator))
+    made = _drawn(_sizes(size), kind, device, requires_grad, lambda a: source.normal(a, 0.0, 1.0, generator), _like)
     return made if out is None else into(out, made, "randn")
 
 
 def randint(*args: Any, low: int | None = None, high: int | None = None, size: Any = None, generator: Any = None, out: Any = None,
-            dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+            dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+            _like: Any = None) -> Tensor:  # fmt: skip
     """Integers uniform in [low, high); `randint(high, size)` begins at 0. Raises RuntimeError for an empty range."""
     given = list(args)
     if size is None:
@@ -62,7 +78,9 @@ def randint(*args: Any, low: int | None = None, high: int | None = None, size: A
     if first >= last:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={last}")
     kind = dtype or dtypes.int64
-    made = _drawn(_sizes((size,)), kind, device, requires_grad, lambda a: source.randint(a, first, last, generator))
+    made = _drawn(
+        _sizes((size,)), kind, device, requires_grad, lambda a: source.randint(a, first, last, generator), _like
+    )
     return made if out is None else into(out, made, "randint")
 
 
@@ -82,7 +100,9 @@ def _like(make: Any) -> Any:
     def function(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
                  memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
         extra = {"requires_grad": requires_grad, "generator": generator}
-        return make(*args, Size(input.shape), dtype=dtype or input.dtype, device=device or input.device, **extra)
+        return make(
+            *args, Size(input.shape), dtype=dtype or input.dtype, device=device or input.device, _like=input, **extra
+        )
 
     function.__name__ = make.__name__ + "_like"
     function.__doc__ = f"`{make.__name__}` in the shape, dtype and device of `input`."
@@ -97,9 +117,11 @@ CREATORS = (rand, randn, randint, randperm, rand_like, randn_like, randint_like)
 
 def _fill(self: Tensor, fill: Callable[[np.ndarray], None]) -> Tensor:
     """Write drawn numbers into `self`."""
-    values = np.empty(tuple(self.shape), self.dtype.numpy)
-    if self.is_cpu and not self.is_contiguous():
-        values = np.empty_like(self._data)
+    if self.is_contiguous() or not self.numel():
+        values = np.empty(tuple(self.shape), self.dtype.numpy)
+    else:  # gaps and all, as the numbers depend on them
+        span = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.stride(), strict=True))
+        values = _strided(np.empty(max(span, 2), self.dtype.numpy), self)
     fill(values)
     home = self._storage.backend
     return dispatch.write(
@@ -200,5 +222,5 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0.0:
         return input
-    mask = _drawn(tuple(input.shape), input.dtype, input.device, False, lambda a: source.dropout_mask(a, p))
+    mask = _drawn(tuple(input.shape), input.dtype, input.device, False, lambda a: source.dropout_mask(a, p), input)
     return input.mul_(mask) if inplace else input * mask
