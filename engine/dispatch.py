@@ -75,7 +75,7 @@ def pointwise(op: Op, args: tuple[Any, ...], statics: tuple[Any, ...] = ()) -> A
     """Run a pointwise primitive; its arguments are tensors or Python numbers, promoted by PyTorch's rules."""
     if state.modes:
         return state.modes[-1].call(op, args, statics)
-    backend, compute, arrays, needs = _prepare(op, args)
+    backend, compute, arrays, needs, wide = _prepare(op, args)
     kernel = backend.kernels.get(op.name) or backend.kernel(op)
     try:
         made = kernel(*arrays, *statics)
@@ -83,6 +83,8 @@ def pointwise(op: Op, args: tuple[Any, ...], statics: tuple[Any, ...] = ()) -> A
         raise _shapes(args, error) from None
     except OverflowError:
         made = kernel(*[_wrapped(a, compute) for a in arrays], *statics)
+    if wide:
+        made = backend.cast(made, compute)
     out = wrap(made, compute if op.keeps_dtype else _result(op, compute), backend)
     if needs or bus.op:
         return _finish(op, args, statics, (out,), needs)
@@ -94,10 +96,10 @@ def _result(op: Op, compute: Any) -> Any:
     return dtypes.bool_ if op.result == "bool" else compute.to_real()
 
 
-def _prepare(op: Op, args: tuple[Any, ...]) -> tuple[Any, Any, list[Any], bool]:
-    """Backend, computing dtype, arrays cast to it, and whether an argument needs a gradient."""
+def _prepare(op: Op, args: tuple[Any, ...]) -> tuple[Any, Any, list[Any], bool, bool]:
+    """Backend, computing dtype, arrays cast to it, whether an argument needs a gradient, and whether the arrays are wider still."""
     backend = compute = None
-    needs, plain, top = False, True, 0
+    needs, plain, top, wide = False, True, 0, False
     arrays: list[Any] = []
     for a in args:
         if isinstance(a, Tensor):
@@ -125,7 +127,7 @@ def _prepare(op: Op, args: tuple[Any, ...]) -> tuple[Any, Any, list[Any], bool]:
         plain = False
     if op.floats and compute.category < FLOATING:
         compute = dtypes.get_default_dtype()
-        plain = False
+        plain, wide = False, op.wide and backend.wide is not None  # type: ignore[union-attr]
     if not op.fits[compute.category]:
         raise _refused(op, compute)
     if not plain:
@@ -134,7 +136,9 @@ def _prepare(op: Op, args: tuple[Any, ...]) -> tuple[Any, Any, list[Any], bool]:
             cast(x, compute) if isinstance(a, Tensor) and a._dtype is not compute and x is a._data else x
             for a, x in zip(args, arrays, strict=True)
         ]
-    return backend, compute, arrays, needs
+        if wide:
+            arrays = [cast(x, backend.wide) if isinstance(a, Tensor) else x for a, x in zip(args, arrays, strict=True)]  # type: ignore[union-attr]
+    return backend, compute, arrays, needs, wide
 
 
 def _refused(op: Op, compute: Any) -> NotImplementedError:
@@ -300,7 +304,7 @@ def inplace(op: Op, target: Tensor, others: tuple[Any, ...], statics: tuple[Any,
     if state.modes:
         return state.modes[-1].inplace(op, target, others, statics)
     args = (target, *others)
-    backend, compute, arrays, needs = _prepare(op, args)
+    backend, compute, arrays, needs, _ = _prepare(op, args)
     needs = needs and state.grad_enabled
     check_inplace(target, state.grad_enabled)
     result = compute if op.keeps_dtype else _result(op, compute)
@@ -389,7 +393,9 @@ def check_inplace(target: Tensor, recording: bool) -> None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if recording and target._creation:
         base = target._base
-        if target._creation in ("multi", "custom") and (target._requires_grad or (base is not None and base._requires_grad)):
+        if target._creation in ("multi", "custom") and (
+            target._requires_grad or (base is not None and base._requires_grad)
+        ):
             raise RuntimeError(view_refusal(target))
         if target._creation == "no_grad" and base is not None and base._requires_grad:
             raise RuntimeError(

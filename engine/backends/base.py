@@ -28,6 +28,8 @@ class Backend:
     """
 
     name: ClassVar[str] = ""
+    wide: DType | None = None
+    """The dtype in which functions of integers are computed before they are rounded, where that is not the result's."""
     shares_out: ClassVar[bool] = False
     """Whether pointwise kernels take `out=`, an array to write into (which may be the first input)."""
 
@@ -104,7 +106,9 @@ class Backend:
 
         Raises NotImplementedError on devices that cannot.
         """
-        raise NotImplementedError(f"device {self.name!r} cannot read memory as another dtype; move the tensor with .cpu() first")
+        raise NotImplementedError(
+            f"device {self.name!r} cannot read memory as another dtype; move the tensor with .cpu() first"
+        )
 
     def geometry(self, array: Array) -> tuple[tuple[int, ...], int]:
         """Strides and offset of `array` in its memory, both in elements."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..dtypes import dtype as DType
-from ..dtypes import round_bfloat16
+from ..dtypes import float64, round_bfloat16
 from ..ops.table import Op
 from .base import Backend, Kernel, register_backend
 
@@ -21,13 +21,19 @@ class _Memory:
 
     def __init__(self, owner: np.ndarray, address: int, count: int):
         self.owner = owner
-        self.__array_interface__ = {"data": (address, False), "shape": (count,), "typestr": owner.dtype.str, "version": 3}
+        self.__array_interface__ = {
+            "data": (address, False),
+            "shape": (count,),
+            "typestr": owner.dtype.str,
+            "version": 3,
+        }
 
 
 class CPU(Backend):
     """Kernels are the `cpu` functions of the operator table."""
 
     name: ClassVar[str] = "cpu"
+    wide = float64
     shares_out: ClassVar[bool] = True
 
     def generate(self, op: Op) -> Kernel | None:

@@ -102,11 +102,6 @@ def erfinv(y: np.ndarray) -> np.ndarray:
     )
 
 
-def ndtr(x: np.ndarray) -> np.ndarray:
-    """The normal distribution function."""
-    return 0.5 * erfc(-x * ROOT_HALF)
-
-
 def ndtri(p: np.ndarray) -> np.ndarray:
     """The x where the normal distribution function is p; NaN outside [0, 1]."""
     return pieces(

@@ -23,11 +23,12 @@ RELU = pointwise(
 
 
 def _sigmoid(x: Any, out: Any = None) -> Any:
-    # exp(-|x|) never overflows; both halves of the range come from it.
-    e = np.exp(-np.abs(x)) if x.dtype.kind == "f" else np.exp(-x)
-    if x.dtype.kind != "f":
-        return np.divide(1, 1 + e, out=out)
-    return np.divide(np.where(x >= 0, 1, e), 1 + e, out=out, dtype=x.dtype)
+    # An overflowing exponential is infinite, and its inverse the zero that it should be; half floats need the wider range.
+    e = np.exp(-(x.astype(np.float32) if x.dtype == np.float16 else x))
+    e += 1
+    return np.divide(1, e, out=out, dtype=None if e.dtype == x.dtype else e.dtype, casting="same_kind").astype(
+        x.dtype, copy=False
+    )
 
 
 SIGMOID = pointwise(

@@ -99,8 +99,18 @@ PROPERTIES = {"real": property(real, _set_real), "imag": property(imag, _set_ima
 
 # -- conjugates ---------------------------------------------------------------------------------
 
+
+def _conjugate(x: Any, out: Any = None) -> Any:
+    if x.dtype.kind == "c":
+        return np.conjugate(x, out=out)
+    if out is None:
+        return x.copy()
+    np.copyto(out, x)
+    return out
+
+
 CONJ = pointwise(
-    "conj_physical", cpu=np.conjugate, expr="input", grads={"input": lambda g: conj(g)}, doc="The complex conjugate."
+    "conj_physical", cpu=_conjugate, expr="input", grads={"input": lambda g: conj(g)}, doc="The complex conjugate."
 )
 
 

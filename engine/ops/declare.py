@@ -46,6 +46,7 @@ def pointwise(
     overload: Callable[[tuple[Any, ...], tuple[Any, ...]], int] | None = None,
     refusals: dict[str, str] | None = None,
     numbers: str = "",
+    wide: bool = False,
     doc: str = "",
     primitive: str | None = None,
 ) -> Op:
@@ -63,7 +64,7 @@ def pointwise(
     statics = [p.split("=")[0].strip() for p in tail.split(",")] if tail else []
     op = Op(
         primitive or name, " ".join(names), " ".join(statics), kind="pointwise", cpu=cpu, expr=expr, result=result, accepts=accepts,
-        grads=grads, shape=None, backward=backward, overload=overload, refusals=refusals, guard=guard,
+        grads=grads, shape=None, backward=backward, overload=overload, refusals=refusals, guard=guard, wide=wide,
     )  # fmt: skip
     checked = [(i, n) for i, n in enumerate(names) if n not in numbers.split()]
     source = _POINTWISE.format(

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import dtypes
 from ..shapes import broadcast_shapes, wrap_dim
 from ..tensor import Tensor
 from .composed import composed
@@ -44,6 +43,8 @@ def _length_slope(g: Tensor, x: Tensor, result: Tensor, p: float, dim: int, keep
     },
 )  # fmt: skip
 def _length(input: Tensor, p: float, dim: int, keepdim: bool) -> Tensor:
+    if input.dtype.is_complex:
+        input = input.abs()
     if p == 2:
         return (input * input).sum(dim, keepdim=keepdim).sqrt()
     size = input.abs()
@@ -96,6 +97,5 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     n = input.shape[0]
     if input.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
-    first = F.tensor([i for i in range(n) for _ in range(i + 1, n)], device=input.device, dtype=dtypes.int64)
-    second = F.tensor([j for i in range(n) for j in range(i + 1, n)], device=input.device, dtype=dtypes.int64)
+    first, second = F.triu_indices(n, n, 1, device=input.device).unbind(0)
     return length(input.index_select(0, first) - input.index_select(0, second), p, 1)

@@ -125,25 +125,37 @@ def _rsqrt(x: Any, out: Any = None) -> Any:
 
 SPECIAL = ("torch", "special")
 EXP = pointwise(
-    "exp", cpu=np.exp, expr="exp(input)", result="float", grads={"input": lambda g, result: g * conj(result)}
+    "exp", cpu=np.exp, expr="exp(input)", result="float", wide=True, grads={"input": lambda g, result: g * conj(result)}
 )
 EXP2 = pointwise(
-    "exp2", cpu=_exp2, expr="exp2(input)", result="float", spaces=SPECIAL,
+    "exp2", cpu=_exp2, expr="exp2(input)", result="float", wide=True, spaces=SPECIAL,
     grads={"input": lambda g, result: g * conj(result * LN2)},
 )  # fmt: skip
 EXPM1 = pointwise(
-    "expm1", cpu=np.expm1, expr="expm1(input)", result="float", spaces=SPECIAL,
+    "expm1", cpu=np.expm1, expr="expm1(input)", result="float", wide=True, spaces=SPECIAL,
     grads={"input": lambda g, result: g * conj(result + 1)},
 )  # fmt: skip
-LOG = pointwise("log", cpu=np.log, expr="log(input)", result="float", grads={"input": lambda g, input: g / conj(input)})
+LOG = pointwise(
+    "log", cpu=np.log, expr="log(input)", result="float", wide=True, grads={"input": lambda g, input: g / conj(input)}
+)
 LOG2 = pointwise(
-    "log2", cpu=np.log2, expr="log2(input)", result="float", grads={"input": lambda g, input: g / conj(input * LN2)}
+    "log2",
+    cpu=np.log2,
+    expr="log2(input)",
+    result="float",
+    wide=True,
+    grads={"input": lambda g, input: g / conj(input * LN2)},
 )
 LOG10 = pointwise(
-    "log10", cpu=np.log10, expr="log10(input)", result="float", grads={"input": lambda g, input: g / conj(input * LN10)}
+    "log10",
+    cpu=np.log10,
+    expr="log10(input)",
+    result="float",
+    wide=True,
+    grads={"input": lambda g, input: g / conj(input * LN10)},
 )
 LOG1P = pointwise(
-    "log1p", cpu=np.log1p, expr="log1p(input)", result="float", spaces=SPECIAL, backward="Log1P",
+    "log1p", cpu=np.log1p, expr="log1p(input)", result="float", wide=True, spaces=SPECIAL, backward="Log1P",
     grads={"input": lambda g, input: g / conj(input + 1)},
 )  # fmt: skip
 SQRT = pointwise(
@@ -195,10 +207,21 @@ LOGADDEXP2 = pointwise(
 )  # fmt: skip
 
 
+def rounded(function: Any) -> Any:
+    """An elementary function computed in double precision and rounded to the dtype of its argument."""
+
+    def kernel(x: Any) -> Any:
+        return function(np.asarray(x, np.float64)).astype(x.dtype) if isinstance(x, np.ndarray) else function(x)
+
+    return kernel
+
+
 def _times_log(log: Any) -> Any:
+    log = rounded(log)
+
     def kernel(x: Any, y: Any, out: Any = None) -> Any:
-        product = np.where(np.isnan(y), y, np.where(np.equal(x, 0), 0, x * log(y)))
-        return np.add(product, 0, out=out, dtype=(x if isinstance(x, np.ndarray) else y).dtype)
+        product = np.where(np.isnan(y), y, np.where(np.equal(x, 0), 0, np.multiply(x, log(y))))
+        return np.add(product, 0, out=out, dtype=(x if isinstance(x, np.ndarray) else y).dtype, casting="unsafe")
 
     return kernel
 

@@ -201,10 +201,9 @@ def _logcumsumexp(x: np.ndarray, dim: int) -> np.ndarray:
             return np.logaddexp.accumulate(x.astype(np.float32), axis=dim).astype(np.float16)
         return np.logaddexp.accumulate(x, axis=dim)
     total = np.array(x, order="C")
-    run, step = np.moveaxis(total, dim, 0), 1
-    while step < len(run):
-        run[step:] = complex_logaddexp(run[step:], run[:-step])
-        step *= 2
+    run = np.moveaxis(total, dim, 0)
+    for i in range(1, len(run)):  # one after the other, since the order decides which turn of the angle comes out
+        run[i] = complex_logaddexp(run[i - 1], run[i])
     return total
 
 

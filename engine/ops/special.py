@@ -18,6 +18,7 @@ from ..numerics import bessel, error, gamma, polynomials
 from ..numerics.blocks import blockwise
 from ..tensor import Tensor
 from .declare import op_functions, operator, pointwise, tensor_argument
+from .exponential import rounded
 from .gradients import choose
 from .table import Op
 
@@ -33,7 +34,7 @@ def _special(name: str, function: Callable[[np.ndarray], np.ndarray], label: str
     """A function of one argument that stands in `torch.special` alone."""
     words = {} if not label else {"refusals": {"": label}}
     return pointwise(
-        name, cpu=blockwise(function), result="float", accepts="bif", spaces=SPECIAL, method=False, inplace=False,
+        name, cpu=blockwise(function), result="float", wide=True, accepts="bif", spaces=SPECIAL, method=False, inplace=False,
         backward="Special" + "".join(p.capitalize() for p in name.split("_")), doc=function.__doc__ or "", **words, **parts,
     )  # fmt: skip
 
@@ -41,25 +42,29 @@ def _special(name: str, function: Callable[[np.ndarray], np.ndarray], label: str
 # -- the error function and its relatives -------------------------------------------------------
 
 ERF = pointwise(
-    "erf", cpu=error.erf_array, expr="erf(input)", result="float", accepts="bif", spaces=("torch", "special"),
+    "erf", cpu=error.erf_array, expr="erf(input)", result="float", wide=True, accepts="bif", spaces=("torch", "special"),
     refusals={"": "erf_vml_cpu"}, doc=error.erf.__doc__ or "",
     grads={"input": lambda g, input: g * (_SLOPE * _exp(-(input * input)))},
 )  # fmt: skip
 ERFC = pointwise(
-    "erfc", cpu=blockwise(error.erfc), expr="erfc(input)", result="float", accepts="bif", spaces=("torch", "special"),
+    "erfc", cpu=blockwise(error.erfc), expr="erfc(input)", result="float", wide=True, accepts="bif", spaces=("torch", "special"),
     refusals={"": "erfc_vml_cpu"}, doc=error.erfc.__doc__ or "",
     grads={"input": lambda g, input: g * (-_SLOPE * _exp(-(input * input)))},
 )  # fmt: skip
 ERFINV = pointwise(
-    "erfinv", cpu=blockwise(error.erfinv), expr="erfinv(input)", result="float", accepts="bif", spaces=("torch", "special"),
+    "erfinv", cpu=blockwise(error.erfinv), expr="erfinv(input)", result="float", wide=True, accepts="bif", spaces=("torch", "special"),
     refusals={"": "erfinv_vml_cpu"}, doc=error.erfinv.__doc__ or "",
     grads={"input": lambda g, result: g * (_exp(result * result) / _SLOPE)},
 )  # fmt: skip
 ERFCX = _special("erfcx", error.erfcx, grads={"input": lambda g, input, result: g * (2.0 * input * result - _SLOPE)})
-NDTR = _special(
-    "ndtr", error.ndtr, "erf_vml_cpu", expr=f"0.5 * erfc(input * {-error.ROOT_HALF!r})",
-    grads={"input": lambda g, input: g * (_exp(-0.5 * (input * input)) / math.sqrt(2 * math.pi))},
-)  # fmt: skip
+
+
+@operator(spaces=SPECIAL, method=False, out=True)
+def ndtr(input: Tensor) -> Tensor:
+    """The normal distribution function, (1 + erf(x / sqrt(2))) / 2 as PyTorch computes it."""
+    return (op_functions["erf"](input * error.ROOT_HALF) + 1.0) * 0.5
+
+
 NDTRI = _special(
     "ndtri", error.ndtri, expr=f"erfinv(2.0 * input - 1.0) * {error.ROOT_TWO!r}",
     grads={"input": lambda g, result: g * (math.sqrt(2 * math.pi) * _exp(0.5 * (result * result)))},
@@ -71,7 +76,7 @@ LOG_NDTR = _special(
 
 
 def _entr(x: Any, out: Any = None) -> Any:
-    value = np.where(x > 0, -x * np.log(x), np.where(x < 0, -np.inf, x))
+    value = np.where(x > 0, -x * rounded(np.log)(x), np.where(x < 0, -np.inf, x))
     return np.add(np.where(x == 0, 0, value), 0, out=out, dtype=x.dtype, casting="unsafe")
 
 
@@ -85,12 +90,12 @@ ENTR = pointwise(
 # -- the gamma function and its relatives -------------------------------------------------------
 
 LGAMMA = pointwise(
-    "lgamma", cpu=blockwise(gamma.lgamma), expr="lgamma(input)", result="float", accepts="bif",
+    "lgamma", cpu=blockwise(gamma.lgamma), expr="lgamma(input)", result="float", wide=True, accepts="bif",
     spaces=("torch", "special.gammaln"), refusals={"": "lgamma_vml_cpu"}, doc=gamma.lgamma.__doc__ or "",
     grads={"input": lambda g, input: g * op_functions["digamma"](input)},
 )  # fmt: skip
 DIGAMMA = pointwise(
-    "digamma", cpu=blockwise(gamma.digamma), expr="digamma(input)", result="float", accepts="bif", refusals={"": "digamma"},
+    "digamma", cpu=blockwise(gamma.digamma), expr="digamma(input)", result="float", wide=True, accepts="bif", refusals={"": "digamma"},
     spaces=("torch", "special", "special.psi"), doc=gamma.digamma.__doc__ or "",
     grads={"input": lambda g, input: g * polygamma(1, input)},
 )  # fmt: skip

@@ -186,8 +186,6 @@ def cov(
     if aweights is not None:
         given = _weights("aweights", aweights, count, False)
         weights = given if weights is None else weights * given
-    if x.dtype.category < dtypes.FLOATING:
-        x = x.to(dtypes.get_default_dtype())
     total: Any = weights.sum() if weights is not None else count
     if weights is not None and count and float(total.item()) == 0:
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")

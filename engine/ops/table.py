@@ -55,7 +55,7 @@ class Op:
     of the plain arguments after them.  `cpu` is the numpy kernel, `expr` (pointwise operators) the scalar description
     that the kernel printers share: a Python expression over the argument names.  `result` says the dtype of a
     pointwise result ("same", "bool", "real": the real type of a complex one, "float": the promoted type, with integers
-    becoming the default float, "float real": both), `accepts` which categories it computes in, and `refusals` what is said of the others (a
+    becoming the default float, "float real": both; with `wide` integers are computed in double precision and rounded), `accepts` which categories it computes in, and `refusals` what is said of the others (a
     sentence by category letter; "" is PyTorch's name of the kernel, where that is not NAME_cpu).  `guard` is asked about
     arguments of different dtypes before they are promoted.  `shape` is the rule for the output's shape (one tuple, or a list of them where
     there are several outputs), given the inputs' shapes and the statics.  `geometry` is the rule of a view.
@@ -65,7 +65,7 @@ class Op:
 
     __slots__ = (
         "accepts", "backward", "cpu", "dtype", "expr", "fits", "floats", "geometry", "guard", "keeps_dtype", "kind", "list_input", "multi", "name",
-        "overload", "plans", "refusals", "result", "rules", "shape", "statics", "tensors",
+        "overload", "plans", "refusals", "result", "rules", "shape", "statics", "tensors", "wide",
     )  # fmt: skip
 
     def __init__(
@@ -87,6 +87,7 @@ class Op:
         overload: Callable[[tuple[Any, ...], tuple[Any, ...]], int | str] | None = None,
         refusals: dict[str, str] | None = None,
         guard: Callable[..., None] | None = None,
+        wide: bool = False,
         multi: bool = False,
     ):
         if kind not in KINDS:
@@ -99,7 +100,7 @@ class Op:
         self.kind, self.cpu, self.expr, self.result, self.accepts = kind, cpu, expr, result, accepts
         self.shape, self.dtype, self.geometry, self.multi = shape, dtype, geometry, multi
         self.overload, self.refusals, self.guard = overload, refusals or {}, guard
-        self.floats = result.startswith("float")
+        self.floats, self.wide = result.startswith("float"), wide
         self.keeps_dtype = result in ("same", "float")
         self.fits = tuple(c in accepts for c in "bifc")
         self.backward = backward or "".join(p.capitalize() for p in name.split("_"))

@@ -14,46 +14,46 @@ from .gradients import choose, conj
 # -- circular functions -------------------------------------------------------------------------
 
 SIN = pointwise(
-    "sin", cpu=np.sin, expr="sin(input)", result="float",
+    "sin", cpu=np.sin, expr="sin(input)", result="float", wide=True,
     grads={"input": lambda g, input: g * conj(op_functions["cos"](input))},
 )  # fmt: skip
 COS = pointwise(
-    "cos", cpu=np.cos, expr="cos(input)", result="float",
+    "cos", cpu=np.cos, expr="cos(input)", result="float", wide=True,
     grads={"input": lambda g, input: g * -conj(op_functions["sin"](input))},
 )  # fmt: skip
 TAN = pointwise(
-    "tan", cpu=np.tan, expr="tan(input)", result="float",
+    "tan", cpu=np.tan, expr="tan(input)", result="float", wide=True,
     grads={"input": lambda g, result: g * conj(1 + result * result)},
 )  # fmt: skip
 ASIN = pointwise(
-    "asin", cpu=np.arcsin, expr="asin(input)", result="float", aliases=("arcsin",),
+    "asin", cpu=np.arcsin, expr="asin(input)", result="float", wide=True, aliases=("arcsin",),
     grads={"input": lambda g, input: g * conj(op_functions["rsqrt"](1 - input * input))},
 )  # fmt: skip
 ACOS = pointwise(
-    "acos", cpu=np.arccos, expr="acos(input)", result="float", aliases=("arccos",),
+    "acos", cpu=np.arccos, expr="acos(input)", result="float", wide=True, aliases=("arccos",),
     grads={"input": lambda g, input: g * -conj(op_functions["rsqrt"](1 - input * input))},
 )  # fmt: skip
 ATAN = pointwise(
-    "atan", cpu=np.arctan, expr="atan(input)", result="float", aliases=("arctan",),
+    "atan", cpu=np.arctan, expr="atan(input)", result="float", wide=True, aliases=("arctan",),
     grads={"input": lambda g, input: g / conj(input * input + 1)},
 )  # fmt: skip
 
 # -- hyperbolic functions -----------------------------------------------------------------------
 
 SINH = pointwise(
-    "sinh", cpu=np.sinh, expr="sinh(input)", result="float",
+    "sinh", cpu=np.sinh, expr="sinh(input)", result="float", wide=True,
     grads={"input": lambda g, input: g * conj(op_functions["cosh"](input))},
 )  # fmt: skip
 COSH = pointwise(
-    "cosh", cpu=np.cosh, expr="cosh(input)", result="float",
+    "cosh", cpu=np.cosh, expr="cosh(input)", result="float", wide=True,
     grads={"input": lambda g, input: g * conj(op_functions["sinh"](input))},
 )  # fmt: skip
 TANH = pointwise(
-    "tanh", cpu=np.tanh, expr="tanh(input)", result="float", spaces=("torch", "nn.functional"),
+    "tanh", cpu=np.tanh, expr="tanh(input)", result="float", wide=True, spaces=("torch", "nn.functional"),
     grads={"input": lambda g, result: g * conj(1 - result * result)},
 )  # fmt: skip
 ASINH = pointwise(
-    "asinh", cpu=np.arcsinh, expr="asinh(input)", result="float", aliases=("arcsinh",),
+    "asinh", cpu=np.arcsinh, expr="asinh(input)", result="float", wide=True, aliases=("arcsinh",),
     grads={"input": lambda g, input: g * conj(op_functions["rsqrt"](input * input + 1))},
 )  # fmt: skip
 
@@ -66,11 +66,11 @@ def _acosh_backward(g: Tensor, x: Tensor) -> Tensor:
 
 
 ACOSH = pointwise(
-    "acosh", cpu=np.arccosh, expr="acosh(input)", result="float", aliases=("arccosh",),
+    "acosh", cpu=np.arccosh, expr="acosh(input)", result="float", wide=True, aliases=("arccosh",),
     grads={"input": lambda g, input: _acosh_backward(g, input)},
 )  # fmt: skip
 ATANH = pointwise(
-    "atanh", cpu=np.arctanh, expr="atanh(input)", result="float", aliases=("arctanh",),
+    "atanh", cpu=np.arctanh, expr="atanh(input)", result="float", wide=True, aliases=("arctanh",),
     grads={"input": lambda g, input: g / conj(1 - input * input)},
 )  # fmt: skip
 
@@ -82,7 +82,7 @@ def _inverse_square(x: Tensor, y: Tensor) -> Tensor:
 
 
 ATAN2 = pointwise(
-    "atan2", "input, other", cpu=np.arctan2, expr="atan2(input, other)", result="float", accepts="bif", aliases=("arctan2",),
+    "atan2", "input, other", cpu=np.arctan2, expr="atan2(input, other)", result="float", wide=True, accepts="bif", aliases=("arctan2",),
     grads={
         "input": lambda g, input, other: g * other * _inverse_square(input, other),
         "other": lambda g, input, other: g * -input * _inverse_square(input, other),

@@ -31,4 +31,7 @@ SAMPLES = {
     "triu": lambda t: (call("triu", 1), [t(3, 4)]),
     "diag_embed": lambda t: (call("diag_embed", 1, 0, 2), [t(2, 3)]),
     "fill": lambda t: (call("fill"), [t(2, 3), t(seed=1)]),
+    "unsafe_split": lambda t: (call("unsafe_split", 1, 1, 3, 1), [t(2, 3)]),
+    "unsafe_split_with_sizes": lambda t: (call("unsafe_split_with_sizes", 0, 0, 1, 1), [t(2, 3)]),
+    "unsafe_view": lambda t: (call("unsafe_view", (3, 2)), [t(2, 3)]),
 }  # fmt: skip

@@ -85,3 +85,26 @@ for rank in (2, 3):
             call(f"adaptive_avg_pool{rank}d_backward", (*many, 2, 3), (*many, 3, 4)), [t(2, *many, 2, 3)],
         ),
     }  # fmt: skip
+
+# -- resampling -----------------------------------------------------------------------------------
+
+NAMES = (
+    "upsample_nearest", "_upsample_nearest_exact", "upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d",
+    "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa", "_upsample_lanczos2d_aa",
+)  # fmt: skip
+for base in NAMES:
+    for name in [f"{base}{n}d" for n in (1, 2, 3)] if "nearest" in base else [base]:
+        rank = int(name.removesuffix("_aa")[-2])
+        small, large = (2, 3, 2)[:rank], (3, 2, 4)[:rank]
+        scales = (None, 1.5, None)[:rank]
+        SAMPLES[name] = lambda t, name=name, small=small, large=large, scales=scales: (
+            call(name, large, False, scales), [t(1, 2, *small)],
+        )  # fmt: skip
+        SAMPLES[name + "_backward"] = lambda t, name=name, small=small, large=large, scales=scales: (
+            call(name + "_backward", large, True, scales, small), [t(1, 2, *large)],
+        )  # fmt: skip
+SAMPLES |= {
+    "grid_sampler_2d": lambda t: (call("grid_sampler_2d", 2, 0, False), [t(1, 2, 3, 3), t(1, 2, 2, 2, seed=1)]),
+    "grid_sampler_3d": lambda t: (call("grid_sampler_3d", 0, 1, True), [t(1, 2, 2, 2, 3), t(1, 2, 2, 1, 3, seed=1)]),
+}
+SINGLE = {"grid_sampler_2d", "grid_sampler_3d"}
