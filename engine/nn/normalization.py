@@ -162,7 +162,11 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """Local response normalisation of images. Shapes: (N, C, H, W) to the same."""
+    """The older form for images, whose window is the next smaller odd one. Shapes: (N, C, H, W) to the same."""
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__(size, alpha, beta, k)
+
+    def forward(self, input: Tensor) -> Tensor:
+        window = 2 * ((self.size - 1) // 2) + 1
+        return F.local_response_norm(input, window, self.alpha * window / self.size, self.beta, self.k)

@@ -249,6 +249,10 @@ def ctc_loss(
     from . import functions as F
 
     losses = -F.stack(ends)
+    # PyTorch's gradient takes for granted that log_probs come from log_softmax, and adds what that would cancel.
+    valid = tensor([[t < time for time in times] for t in range(steps)], device=log_probs.device)
+    mass = (log_probs.exp() * valid.unsqueeze(2).to(log_probs.dtype)).sum((0, 2))
+    losses = losses + (mass - mass.detach())
     if zero_infinity:
         losses = where(losses == float("inf"), 0.0, losses)
     if reduction == "mean":
