@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tapescope import engine as torch
 
 from ..gradient_samples import call
@@ -107,4 +109,22 @@ SAMPLES |= {
     "grid_sampler_2d": lambda t: (call("grid_sampler_2d", 2, 0, False), [t(1, 2, 3, 3), t(1, 2, 2, 2, seed=1)]),
     "grid_sampler_3d": lambda t: (call("grid_sampler_3d", 0, 1, True), [t(1, 2, 2, 2, 3), t(1, 2, 2, 1, 3, seed=1)]),
 }
+
+
+def refused(name, *statics):
+    """A function that holds a rule to its refusal, and is differentiable itself."""
+
+    def function(*inputs):
+        made = call(name, *statics)(*[t.detach().requires_grad_() for t in inputs])
+        with pytest.raises(RuntimeError, match="is not implemented"):
+            made[0].sum().backward()
+        return inputs[0] * 1.0
+
+    return function
+
+
+for rank in (2, 3):
+    SAMPLES[f"grid_sampler_{rank}d_backward"] = lambda t, rank=rank: (
+        refused(f"grid_sampler_{rank}d_backward", 0, 0, False), [t(1, 1, *[1] * rank), t(1, 1, *[2] * rank), t(1, *[1] * rank, rank)],
+    )  # fmt: skip
 SINGLE = {"grid_sampler_2d", "grid_sampler_3d"}
