@@ -105,8 +105,9 @@ def _batch(pair: tuple[Tensor, bool], size: int) -> Tensor:
 # -- dimension numbers move by one --------------------------------------------------------------
 
 _ONE_DIM = (
-    "argmax", "argmin", "softmax", "log_softmax", "unsqueeze", "select", "unbind", "slice", "split", "split_with_sizes", "unfold",
-    "cumsum", "cumprod", "logcumsumexp", "sort", "topk", "flip_dim",
+    "argmax", "argmin", "softmax", "log_softmax", "unsqueeze", "select", "unbind", "slice", "split", "split_with_sizes",
+    "unsafe_split", "unsafe_split_with_sizes", "unfold",
+    "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "mode", "sort", "topk", "flip_dim",
 )  # fmt: skip
 
 
@@ -119,6 +120,22 @@ def _first_static_is_a_dim(op: Op, pairs: Any, statics: tuple[Any, ...], size: i
 @rule("sum", "mean", "prod", "amax", "amin", "all", "any", "squeeze", "flip")
 def _first_static_is_dims(op: Op, pairs: Any, statics: tuple[Any, ...], size: int) -> Made:
     return dispatch.call(op, (pairs[0][0],), (tuple(d + 1 for d in statics[0]), *statics[1:])), True
+
+
+@rule("linear_scan")
+def _linear_scan(op: Op, pairs: Any, statics: tuple[Any, ...], size: int) -> Made:
+    return dispatch.call(op, tuple(_batch(p, size) for p in pairs), (statics[0] + 1, *statics[1:])), True
+
+
+@rule("complex", "polar")
+def _like_pointwise(op: Op, pairs: Any, statics: tuple[Any, ...], size: int) -> Made:
+    rank = max(t.ndim - b for t, b in pairs)
+    return dispatch.call(op, tuple(pad(t, b, rank) for t, b in pairs), statics), True
+
+
+@rule("view_as_real", "view_as_complex")
+def _other_parts(op: Op, pairs: Any, statics: tuple[Any, ...], size: int) -> Made:
+    return dispatch.call(op, (pairs[0][0],), statics), True
 
 
 @rule("transpose")
@@ -142,7 +159,7 @@ def _diagonal(op: Op, pairs: Any, statics: tuple[Any, ...], size: int) -> Made:
     return dispatch.call(op, (pairs[0][0],), (statics[0], statics[1] + 1, statics[2] + 1)), True
 
 
-@rule("view")
+@rule("view", "unsafe_view")
 def _view(op: Op, pairs: Any, statics: tuple[Any, ...], size: int) -> Made:
     return pairs[0][0].reshape(size, *statics[0]), True
 

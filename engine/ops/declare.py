@@ -53,9 +53,10 @@ def pointwise(
     """Declare a pointwise primitive and its function.
 
     `signature` is the function's, such as "input, other, *, alpha=1": parameters before `*` are tensors (or numbers),
-    those after it plain values; `;` instead of `, *` lets plain values be passed by position. `numbers` names the tensor
-    parameters in whose place plain numbers may stand. `cpu` takes numpy arrays, the plain values, and `out=`; `expr` is
-    left out where no expression says it. `primitive` is its name where that differs from the function's. `inplace` may be the in-place function itself. See `Op` for the rest.
+    those after it plain values; `;` instead of `, *` lets plain values be passed by position. `numbers` names the
+    tensor parameters in whose place plain numbers may stand. `cpu` takes numpy arrays, the plain values, and `out=`;
+    `expr` is left out where no expression says it. `primitive` is its name where that differs from the function's.
+    `inplace` may be the in-place function itself. See `Op` for the rest.
     """
     head, _, tail = signature.partition(";") if ";" in signature else signature.partition(", *")
     positional = ";" in signature
@@ -168,9 +169,10 @@ def operator(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: enter a function written with other operators into the table.
 
-    With `out`, it gets an `out=` argument ("same dtype": one that must have the dtype of the result); with `inplace`, a method
-    `NAME_` that computes and writes back, or is the function given. Parameters called `dim` and `keepdim` may be named `axis` and
-    `keepdims` as well, as numpy calls them; those that take any number of values (`*sizes`) also one sequence by name (`sizes=`).
+    With `out`, it gets an `out=` argument ("same dtype": one that must have the dtype of the result); with `inplace`, a
+    method `NAME_` that computes and writes back, or is the function given. Parameters called `dim` and `keepdim` may be
+    named `axis` and `keepdims` as well, as numpy calls them; those that take any number of values (`*sizes`) also one
+    sequence by name (`sizes=`).
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:

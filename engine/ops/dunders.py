@@ -10,7 +10,7 @@ import numpy as np
 from .. import dispatch
 from ..tensor import Tensor
 from . import arithmetic, bitwise, comparison, complex_numbers, exponential, matmul, views
-from .table import FUNCTIONS, Op
+from .table import Op
 
 _NUMBERS = (bool, int, float, complex, np.generic)
 pointwise_call = dispatch.pointwise
@@ -88,7 +88,7 @@ def _inverse_times(self: Tensor, other: Any) -> Any:
     return pointwise_call(arithmetic.MUL, (pointwise_call(arithmetic.RECIPROCAL, (self,)), other))
 
 
-DUNDERS["__rtruediv__"] = _inverse_times
+DUNDERS["__rtruediv__"] = DUNDERS["__rdiv__"] = _inverse_times
 
 
 def _matmul(self: Tensor, other: Any) -> Any:
@@ -109,6 +109,15 @@ def _matrix_transposed(self: Tensor) -> Tensor:
     return views.transpose(self, -2, -1)
 
 
+def _matrix_adjoint(self: Tensor) -> Tensor:
+    if self.ndim not in (0, 2):
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor."
+            + (" For batches of matrices, consider using tensor.mH" if self.ndim > 2 else "")
+        )
+    return _adjoint(self) if self.ndim else self
+
+
 def _adjoint(self: Tensor) -> Tensor:
     out = _matrix_transposed(self) if self.ndim else self
     return out.conj() if self.dtype.is_complex else out
@@ -123,7 +132,7 @@ DUNDERS |= {
     "__invert__": _invert,
     "T": property(_transposed),
     "mT": property(_matrix_transposed),
-    "H": property(_adjoint),
+    "H": property(_matrix_adjoint),
     "mH": property(_adjoint),
     **complex_numbers.PROPERTIES,
     "__hash__": object.__hash__,

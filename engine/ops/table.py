@@ -51,16 +51,17 @@ class Rule:
 class Op:
     """A primitive.
 
-    `tensors` are the names of tensor arguments (a name with `*` in front takes a list of tensors), `statics` those
-    of the plain arguments after them.  `cpu` is the numpy kernel, `expr` (pointwise operators) the scalar description
-    that the kernel printers share: a Python expression over the argument names.  `result` says the dtype of a
-    pointwise result ("same", "bool", "real": the real type of a complex one, "float": the promoted type, with integers
-    becoming the default float, "float real": both; with `wide` integers are computed in double precision and rounded), `accepts` which categories it computes in, and `refusals` what is said of the others (a
-    sentence by category letter; "" is PyTorch's name of the kernel, where that is not NAME_cpu).  `guard` is asked about
-    arguments of different dtypes before they are promoted.  `shape` is the rule for the output's shape (one tuple, or a list of them where
-    there are several outputs), given the inputs' shapes and the statics.  `geometry` is the rule of a view.
-    `backward` is PyTorch's name for the node, without its trailing "Backward0"; `overload(tensors, statics)` gives the
-    number in the place of 0 (or the whole name), for operators that PyTorch has several forms of.
+    `tensors` are the names of tensor arguments (a name with `*` in front takes a list of tensors), `statics` those of
+    the plain arguments after them. `cpu` is the numpy kernel, `expr` (pointwise operators) the scalar description that
+    the kernel printers share: a Python expression over the argument names. `result` says the dtype of a pointwise
+    result ("same", "bool", "real": the real type of a complex one, "float": the promoted type, with integers becoming
+    the default float, "float real": both; with `wide` integers are computed in double precision and rounded), `accepts`
+    which categories it computes in, and `refusals` what is said of the others (a sentence by category letter; "" is
+    PyTorch's name of the kernel, where that is not NAME_cpu). `guard` is asked about arguments of different dtypes
+    before they are promoted. `shape` is the rule for the output's shape (one tuple, or a list of them where there are
+    several outputs), given the inputs' shapes and the statics. `geometry` is the rule of a view. `backward` is
+    PyTorch's name for the node, without its trailing "Backward0"; `overload(tensors, statics)` gives the number in the
+    place of 0 (or the whole name), for operators that PyTorch has several forms of.
     """
 
     __slots__ = (
