@@ -294,26 +294,3 @@ def _one_more(mask: Tensor | None) -> Tensor | None:
     from . import functions as F
 
     return F.cat([mask, mask.new_zeros((*mask.shape[:-1], 1))], -1)
-
-
-@operator(spaces=("nn.functional", "torch"), method=False)
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """input1^T weight[k] input2 + bias[k] for each k: [..., n], [..., m], weight [out, n, m]; result [..., out].
-
-    Raises RuntimeError where sizes do not fit.
-    """
-    if input1.shape[:-1] != input2.shape[:-1]:
-        raise RuntimeError(
-            f"bilinear(): input batch dimensions do not match at dim 0: got {input1.shape[0]} and {input2.shape[0]}"
-        )
-    out, n, m = weight.shape
-    if input1.shape[-1] != n or input2.shape[-1] != m:
-        which, size, want = (
-            ("input1", input1.shape[-1], n) if input1.shape[-1] != n else ("input2", input2.shape[-1], m)
-        )
-        raise RuntimeError(f"bilinear(): {which} size does not match weight size: got {size} but expected {want}")
-    lead = input1.shape[:-1]
-    x, y = input1.reshape(-1, n), input2.reshape(-1, m)
-    mixed = (x @ weight.permute(1, 0, 2).reshape(n, out * m)).reshape(-1, out, m)
-    result = (mixed * y.unsqueeze(1)).sum(-1).reshape(*lead, out)
-    return result if bias is None else result + bias

@@ -16,6 +16,7 @@ from .. import random as source
 from ..numerics.error import erf_array
 from ..shapes import wrap_dim
 from ..tensor import Tensor, wrap
+from .composed import composed
 from .declare import op_functions, operator, pointwise
 from .table import Op
 
@@ -83,12 +84,12 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return _run(LEAKY_RELU, input, inplace, negative_slope)
 
 
-PRELU = Op(
-    "prelu", "input weight", kind="index", cpu=lambda x, w: np.where(x > 0, x, x * w), backward="PreluKernel",
-    shape=lambda s, w: s,
+PRELU = _primitive(
+    "prelu", "input, weight", backward="PreluKernel", cpu=lambda x, w, out=None: _store(np.where(x > 0, x, x * w), out),
+    expr="where(input > 0, input, input * weight)",
     grads={
         "input": lambda g, input, weight: where(input > 0, g, g * weight),
-        "weight": lambda g, input, weight_shape: where(input > 0, 0.0, g * input).sum_to_size(*weight_shape),
+        "weight": lambda g, input: where(input > 0, 0.0, g * input),
     },
 )  # fmt: skip
 
@@ -110,7 +111,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     shape = [1] * input.ndim
     if input.ndim > 1:
         shape[1] = weight.numel()
-    return dispatch.call(PRELU, (input, weight.reshape(*shape)))
+    return dispatch.pointwise(PRELU, (input, weight.reshape(*shape)))
 
 
 def _elu(x: np.ndarray, below: Any, above: Any, inner: Any) -> np.ndarray:
@@ -197,9 +198,9 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     return _run(THRESHOLD, input, inplace, threshold, value)
 
 
-RRELU = Op(
-    "rrelu", "input noise", kind="index", cpu=lambda x, noise: x * noise, backward="RreluWithNoise",
-    shape=lambda s, n: s, grads={"input": lambda g, noise: g * noise},
+RRELU = _primitive(
+    "rrelu", "input, noise", backward="RreluWithNoise", cpu=np.multiply, expr="input * noise",
+    grads={"input": lambda g, noise: g * noise, "noise": lambda g, input: g * input},
 )  # fmt: skip
 
 
@@ -216,7 +217,7 @@ def rrelu(
         values[negative] = drawn
         home = input._storage.backend
         noise = wrap(values if home.name == "cpu" else home.upload(values, input.dtype), input.dtype, home)
-        out = dispatch.call(RRELU, (input, noise))
+        out = dispatch.pointwise(RRELU, (input, noise))
         return dispatch.write(input, out) if inplace else out
     return _run(LEAKY_RELU, input, inplace, (lower + upper) / 2)
 
@@ -348,19 +349,18 @@ def tanhshrink(input: Tensor) -> Tensor:
     return input - input.tanh()
 
 
-GLU = Op(
-    "glu", "input", "dim", kind="fused", cpu=lambda x, dim: (lambda a, b: a * _sigmoid(b))(*np.split(x, 2, dim)),
-    shape=lambda s, dim: (*s[:dim], s[dim] // 2, *s[dim + 1 :]),
-    grads={"input": lambda g, input, dim: _glu_backward(g, input, dim)},
-)  # fmt: skip
-
-
-def _glu_backward(g: Tensor, x: Tensor, dim: int) -> Tensor:
+def _glu_backward(g: Tensor, input: Tensor, dim: int) -> Tensor:
     from . import functions as F
 
-    a, b = x.chunk(2, dim)
+    a, b = input.chunk(2, dim)
     s = b.sigmoid()
     return F.cat([g * s, g * a * s * (1 - s)], dim)
+
+
+@composed("glu", "input", "dim", grads={"input": _glu_backward})
+def _glu(input: Tensor, dim: int) -> Tensor:
+    a, b = input.chunk(2, dim)
+    return a * b.sigmoid()
 
 
 @operator(spaces=FUNCTIONAL, method=False)
@@ -371,7 +371,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     at = wrap_dim(dim, input.ndim)
     if input.shape[at] % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {input.shape[at]}")
-    return dispatch.call(GLU, (input,), (at,))
+    return _glu(input, at)
 
 
 # -- shrinkage and hard gates ---------------------------------------------------------------------
