@@ -13,7 +13,6 @@ from os import PathLike
 from pathlib import Path
 
 from rich.text import Text
-from textual.app import App
 from textual.binding import BindingType
 from textual.driver import Driver
 
@@ -24,6 +23,7 @@ from ..notebook.document import Notebook
 from ..notebook.errors import NotebookError
 from .ansi import inert
 from .commands import ask_to_recover, ask_to_save
+from .direct_keys import Serial
 from .link import KernelLink
 from .screen import KernelEvents, NotebookScreen
 from .session import Kernel
@@ -36,7 +36,7 @@ MakeKernel = Callable[[Callable[[Message], None], Path | None], Kernel]
 """Builds a kernel transport from its `on_event` and the folder it works in."""
 
 
-class TapescopeApp(App[int]):
+class TapescopeApp(Serial):
     """The app on one document. Without a path it opens an untitled one.
 
     Raises NotebookError with a sentence where the document cannot be read. `make_kernel` is for tests.

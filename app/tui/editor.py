@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
 
 from rich.style import Style
 from rich.text import Text
@@ -20,6 +18,7 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditHistory, EditResult, Selection, TextAreaTheme
 
 from . import ansi
+from .direct_keys import DirectKeys
 from .highlight import spans
 from .pictures import TAB
 from .themes import Look
@@ -33,8 +32,11 @@ _MANY_LINES = 300
 _KEPT_HISTORIES = 50
 
 
-class CellEditor(TextArea):
-    """A text area that knows cells. `look` gives the styles, `key` is asked about every key first."""
+class CellEditor(TextArea, DirectKeys):
+    """A text area that knows cells. `look` gives the styles, `key` is asked about every key first.
+
+    `leave` is called with "up" or "down" where an arrow key would leave the text.
+    """
 
     DEFAULT_CSS = """
     CellEditor {
@@ -45,12 +47,6 @@ class CellEditor(TextArea):
 
     class CursorMoved(Message):
         """The cursor is elsewhere, or the text around it moved."""
-
-    @dataclass
-    class Leaving(Message):
-        """An arrow key at the edge of the text: on to the neighbouring cell."""
-
-        towards: Literal["up", "down"]
 
     def __init__(self, look: Callable[[], Look], key: Callable[[events.Key], bool], *, id: str | None = None) -> None:
         super().__init__(
@@ -64,6 +60,7 @@ class CellEditor(TextArea):
         )
         self._look = look
         self._key = key
+        self.leave: Callable[[str], None] = lambda towards: None
         self.cell_id: str | None = None
         self.code = "python"
         self._histories: dict[str, tuple[str, EditHistory]] = {}
@@ -173,18 +170,18 @@ class CellEditor(TextArea):
     # -- keys ---------------------------------------------------------------------------------------
 
     async def _on_key(self, event: events.Key) -> None:
-        if self._key(event) or self._own_key(event):
+        if self._key(event) or self.cell_id is None or self._own_key(event) or await self.run_own_binding(event):
             event.stop()
             event.prevent_default()
             self._restart_blink()
-        # Otherwise the base class's handler, which runs next, inserts or moves.
+        # Otherwise the base class's handler, which runs next, inserts the character.
 
     def _own_key(self, event: events.Key) -> bool:
         key, character = event.key, event.character
         if key in ("up", "down") and self.selection.is_empty:
             at_edge = self.cursor_row == 0 if key == "up" else self.cursor_row == self.rows - 1
             if at_edge:
-                self.post_message(self.Leaving(key))  # type: ignore[arg-type]
+                self.leave(key)
                 return True
         elif key == "enter":
             self._new_line()

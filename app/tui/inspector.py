@@ -214,7 +214,7 @@ class Inspector(Container):
         """Show the next tab, around the end, and keep the keyboard in it."""
         names = [name for name, _ in TABS]
         self.show(names[(names.index(self.tab) + by) % len(names)])
-        self.table.focus(scroll_visible=False)
+        self.screen.set_focus(self.table, scroll_visible=False)
 
     def refresh_head(self) -> None:
         """Bring the tabs and the details in line with the table."""
@@ -254,4 +254,4 @@ class Inspector(Container):
     def on__tab_bar_clicked(self, event: _TabBar.Clicked) -> None:
         event.stop()
         self.show(event.tab)
-        self.table.focus(scroll_visible=False)
+        self.screen.set_focus(self.table, scroll_visible=False)

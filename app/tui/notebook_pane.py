@@ -84,7 +84,7 @@ class NotebookPane(Container):
         if self.editing and self.editor.cell_id == cell.id:
             if place is not None:
                 self.editor.move_cursor(self.editor.clamp_visitable(place))
-            self.editor.focus(scroll_visible=False)
+            self.screen.set_focus(self.editor, scroll_visible=False)
             return
         if self.editing:
             self._close_editor()
@@ -95,7 +95,7 @@ class NotebookPane(Container):
         self.editor.open(cell.id, cell.source, language, place)
         self.editor.display = True
         self._place_editor()
-        self.editor.focus(scroll_visible=False)
+        self.screen.set_focus(self.editor, scroll_visible=False)
         self.view.show_cell(self.cells.index)
         self._show_cursor()
         self.post_message(self.ModeChanged(True))
@@ -106,7 +106,7 @@ class NotebookPane(Container):
             return
         self._close_editor()
         if focus:
-            self.view.focus(scroll_visible=False)
+            self.screen.set_focus(self.view, scroll_visible=False)
         self.view.show_cell(self.cells.index)
         self.post_message(self.ModeChanged(False))
 
@@ -223,11 +223,11 @@ class NotebookPane(Container):
     # -- mouse --------------------------------------------------------------------------------------
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        self.view.following = None
+        self.view.let_go()
         self.view.scroll_relative(y=self.app.scroll_sensitivity_y, animate=False)
         event.stop()
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        self.view.following = None
+        self.view.let_go()
         self.view.scroll_relative(y=-self.app.scroll_sensitivity_y, animate=False)
         event.stop()

@@ -37,7 +37,8 @@ class NotebookView(ScrollView, can_focus=True):
     """All cells of a notebook as one drawing.
 
     The outputs of the cell whose id is `following` are kept on the screen as they grow, and the row that `keep_row`
-    gives (of the cursor in the text) stays on it.
+    gives (of the cursor in the text) stays on it.  With `keep_current` the current cell stays on the screen as it
+    grows.  Scrolling by hand ends both.
     """
 
     DEFAULT_CSS = """
@@ -79,6 +80,7 @@ class NotebookView(ScrollView, can_focus=True):
         self._settling = False
         self._ids: list[str] = []
         self.following: str | None = None
+        self.keep_current = True
         self.keep_row: Callable[[], int | None] = lambda: None
 
     # -- what is shown ------------------------------------------------------------------------------
@@ -150,6 +152,8 @@ class NotebookView(ScrollView, can_focus=True):
                 self.scroll_to(y=row, animate=False)
         if self.following is not None:
             self._follow(self.following)
+        elif self.keep_current and self.keep_row() is None:
+            self.show_cell(self.cells.index)
         self.refresh()
         self.post_message(self.Moved())
 
@@ -248,7 +252,7 @@ class NotebookView(ScrollView, can_focus=True):
 
     def page(self, by: int) -> None:
         """Scroll by screens; from then on the view stays where a person put it."""
-        self.following = None
+        self.let_go()
         self.scroll_relative(y=by * max(1, self.scrollable_content_region.height - 2), animate=False)
 
     def _scroll(self, row: int) -> None:
@@ -341,14 +345,19 @@ class NotebookView(ScrollView, can_focus=True):
             event.stop()
             event.prevent_default()
 
-    def on_mouse_scroll_down(self) -> None:
+    def let_go(self) -> None:
+        """A person scrolls: keep nothing on the screen that would pull the view back."""
         self.following = None
+        self.keep_current = False
+
+    def on_mouse_scroll_down(self) -> None:
+        self.let_go()
 
     def on_mouse_scroll_up(self) -> None:
-        self.following = None
+        self.let_go()
 
     def on_scroll_to(self) -> None:
-        self.following = None
+        self.let_go()
 
     def on_click(self, event: events.Click) -> None:
         row = event.y + self.scroll_offset.y

@@ -98,8 +98,11 @@ class Scale:
                 low, high = low - (abs(low) * 0.1 or 0.5), high + (abs(high) * 0.1 or 0.5)
             elif not tight:
                 room = (high - low) * padding
-                low -= 0 if zero and low == 0 else room
-                high += 0 if zero and high == 0 else room
+                # Room must not make up a sign that no value has.
+                low = 0.0 if self.kind == "linear" and 0 <= low < room else low - (0 if zero and low == 0 else room)
+                high = (
+                    0.0 if self.kind == "linear" and -room < high <= 0 else high + (0 if zero and high == 0 else room)
+                )
         bounds = axis.get("range")
         if isinstance(bounds, Sequence) and not isinstance(bounds, str) and len(bounds) == 2:
             # On a logarithmic axis plotly gives the range as exponents, which are our own units.

@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from .direct_keys import DirectKeys
 from .themes import Look
 
 __all__ = ["RowsView", "fit"]
@@ -32,8 +33,8 @@ def fit(text: str, width: int, *, right: bool = False) -> str:
     return " " * (width - size) + text if right else text + " " * (width - size)
 
 
-class RowsView(ScrollView, can_focus=True):
-    """A scrolling list. `cursor` is the chosen row."""
+class RowsView(ScrollView, DirectKeys, can_focus=True):
+    """A scrolling list. `cursor` is the chosen row; `key_first` is asked about every key before the list is."""
 
     DEFAULT_CSS = """
     RowsView { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; background: $background; }
@@ -67,6 +68,7 @@ class RowsView(ScrollView, can_focus=True):
         super().__init__(id=id)
         self._look = look
         self.cursor = 0
+        self.key_first: Callable[[events.Key], bool] = lambda event: False
         self._empty = ""
 
     # -- for subclasses -----------------------------------------------------------------------------
@@ -123,6 +125,11 @@ class RowsView(ScrollView, can_focus=True):
     def action_choose(self) -> None:
         if self.count:
             self.post_message(self.Chosen(self, self.cursor))
+
+    async def on_key(self, event: events.Key) -> None:
+        if self.key_first(event) or await self.run_own_binding(event):
+            event.stop()
+            event.prevent_default()
 
     def on_click(self, event: events.Click) -> None:
         row = event.y + self.scroll_offset.y

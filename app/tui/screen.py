@@ -35,7 +35,6 @@ from .commands import (
     word_before,
 )
 from .dialogs import Prompt, Reader
-from .editor import CellEditor
 from .inspector import Divider, Inspector
 from .keeper import Keeper
 from .keymap import PENDING, shown
@@ -106,6 +105,8 @@ class NotebookScreen(Screen[None]):
             notebook, self.cells, self.session.runs, self.look, self.take_key, self.session.elapsed, id="notebook"
         )
         self.inspector = Inspector(self.look, self.cell_name, self._line_that_ran, id="inspector")
+        self.inspector.tape.key_first = self.inspector.variables.key_first = self.take_key
+        self.pane.editor.leave = self._walk
         self.divider = Divider(id="divider")
         self.status = StatusBar(self.look, id="status")
         self.hints = HintBar(self.look, id="hints")
@@ -120,7 +121,7 @@ class NotebookScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.watch(self.app, "theme", self._theme_changed, init=False)
-        self.pane.view.focus()
+        self.set_focus(self.pane.view)
         self.set_interval(0.2, self._tick)
         self._arrange()
         self.refresh_status()
@@ -226,15 +227,15 @@ class NotebookScreen(Screen[None]):
         elif self.pane.editing:
             self.pane.stop_editing()
         else:
-            self.pane.view.focus(scroll_visible=False)
+            self.set_focus(self.pane.view, scroll_visible=False)
 
     def focus_next_part(self) -> None:
         """From the cells to the panel and back."""
         if self.mode == "inspector" or not self.inspector.display:
-            self.pane.view.focus(scroll_visible=False)
+            self.set_focus(self.pane.view, scroll_visible=False)
         else:
             self.pane.stop_editing(focus=False)
-            self.inspector.table.focus(scroll_visible=False)
+            self.set_focus(self.inspector.table, scroll_visible=False)
 
     # -- selection and links ------------------------------------------------------------------------
 
@@ -246,6 +247,7 @@ class NotebookScreen(Screen[None]):
         if self.pane.editing and current is not None and current.id != self.pane.editor.cell_id:
             self.pane.stop_editing()
         view = self.pane.view
+        view.keep_current = True
         view.settle()
         view.show_cell(self.cells.index)
         view.refresh()
@@ -266,7 +268,7 @@ class NotebookScreen(Screen[None]):
         elif kind == "stub":
             self.commands.toggle_output()
         else:
-            self.pane.view.focus(scroll_visible=False)
+            self.set_focus(self.pane.view, scroll_visible=False)
         self.pane.view.link({})
         self.pane.view.refresh()
         self._mark_place()
@@ -287,13 +289,13 @@ class NotebookScreen(Screen[None]):
         self._mark_place()
         self.refresh_status()
 
-    def on_cell_editor_leaving(self, event: CellEditor.Leaving) -> None:
-        event.stop()
-        index = self.cells.index + (1 if event.towards == "down" else -1)
+    def _walk(self, towards: str) -> None:
+        """An arrow key at the edge of the text: on to the neighbouring cell, still writing."""
+        index = self.cells.index + (1 if towards == "down" else -1)
         if not 0 <= index < len(self.notebook):
             return
         self.cells.select(index)
-        line = 0 if event.towards == "down" else self.notebook.cells[index].source.count("\n")
+        line = 0 if towards == "down" else self.notebook.cells[index].source.count("\n")
         self.pane.start_editing((line, 0))
 
     def _mark_place(self) -> None:
@@ -493,7 +495,7 @@ class NotebookScreen(Screen[None]):
     def on_completion_popup_picked(self, event: CompletionPopup.Picked) -> None:
         event.stop()
         self._insert_completion(event.text, self.pane.popup.prefix)
-        self.pane.editor.focus(scroll_visible=False)
+        self.set_focus(self.pane.editor, scroll_visible=False)
 
     def ask_documentation(self) -> None:
         """Ask the kernel about the name at the cursor."""
@@ -534,7 +536,7 @@ class NotebookScreen(Screen[None]):
     def show_inspector(self, shown: bool) -> None:
         """Show or hide the panel."""
         if not shown and self.mode == "inspector":
-            self.pane.view.focus(scroll_visible=False)
+            self.set_focus(self.pane.view, scroll_visible=False)
         self.inspector.display = shown
         if shown:
             self.inspector.tape.catch_up()
@@ -545,7 +547,7 @@ class NotebookScreen(Screen[None]):
         self.show_inspector(True)
         self.pane.stop_editing(focus=False)
         self.inspector.show(tab)
-        self.inspector.table.focus(scroll_visible=False)
+        self.set_focus(self.inspector.table, scroll_visible=False)
 
     def resize_inspector(self, steps: int) -> None:
         """Give the panel more (or less) room."""

@@ -168,6 +168,16 @@ async def test_a_command_right_after_a_letter_sees_that_letter(open_app):
         assert [c.code for c in user.kernel.executed] == ["x"]
 
 
+async def test_a_burst_of_keys_is_taken_in_order(open_app):
+    """A macro or a slow line sends many keys at once: each has its effect before the next one is looked at."""
+    burst = ["enter", *"ab", "home", "c", "right", "d", "end", "e", "escape", "b", "enter", *"xy", "escape", "d", "d"]
+    async with open_app("# %%\n\n") as user:
+        for key in burst:
+            user.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await user.settle(0.3)
+        assert user.sources == ["cadbe"]
+
+
 async def test_arrows_walk_from_cell_to_cell_while_writing(open_app):
     """Down on the last line goes to the next cell, and stays in the text."""
     async with open_app(THREE) as user:
