@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 FILE ?= examples/01_digits.py
 PYTEST_ARGS ?=
 CONFORMANCE := ../shared/conformance
+CASES_ARGS ?=
+OPINFO_ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
@@ -17,7 +19,7 @@ help:
 	@echo 'make lint         ruff, pyright and the import contracts'
 	@echo 'make format       let ruff lay out the code'
 	@echo 'make bench        run the benchmarks'
-	@echo 'make conformance  hold the engine against PyTorch (installs torch 2.13.0, large)'
+	@echo 'make conformance  hold the engine against PyTorch (installs torch 2.13.0, large; CASES_ARGS=, OPINFO_ARGS=)'
 	@echo 'make clean        remove the virtual environments and what was built'
 
 run: $(VENV)/.run
@@ -50,10 +52,11 @@ bench: $(VENV)/.dev
 	done; test -n "$$found" || echo 'benchmarks/ holds no benchmark yet.'
 
 conformance:
-	@if test -d $(CONFORMANCE); then \
-	  $(MAKE) --no-print-directory $(VENV)-conformance/.done && \
-	  for script in $(CONFORMANCE)/*.py; do echo "== $$script"; $(VENV)-conformance/bin/python "$$script" $(CONFORMANCE_ARGS) || exit 1; done; \
-	else echo 'There is no $(CONFORMANCE) beside this checkout, so there is nothing to compare with.' >&2; exit 1; fi
+	@if ! test -d $(CONFORMANCE); then \
+	  echo 'There is no $(CONFORMANCE) beside this checkout, so there is nothing to compare with.' >&2; exit 1; fi
+	@$(MAKE) --no-print-directory $(VENV)-conformance/.done
+	@$(VENV)-conformance/bin/python $(CONFORMANCE)/cases.py $(CASES_ARGS)
+	@$(VENV)-conformance/bin/python $(CONFORMANCE)/opinfo.py $(OPINFO_ARGS)
 
 clean:
 	rm -rf $(VENV) $(VENV)-conformance build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache
