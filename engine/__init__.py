@@ -69,7 +69,7 @@ def is_storage(obj: object) -> bool:
     return isinstance(obj, Storage)
 
 
-from . import func, nn, optim, return_types, signal, special, utils  # noqa: E402  (they are written with the surface above)
+from . import func, linalg, nn, optim, return_types, signal, special, utils  # noqa: E402  (they are written with the surface above)
 from .backends import webgpu as webgpu  # noqa: E402
 from .autograd import forward_ad as _forward_ad, functional as _autograd_functional  # noqa: E402
 from .func import vmap as vmap  # noqa: E402
@@ -84,3 +84,4 @@ from .modes import Mode as _Mode  # noqa: E402
 from .utils import benchmark as _benchmark, checkpoint as _checkpoint  # noqa: E402
 
 globals().update(_TYPES)
+from . import masked as masked  # noqa: E402

@@ -15,6 +15,9 @@ def __getattr__(name: str) -> Any:
     found = FUNCTIONS.get(name)
     if found is not None:
         return found.call
+    for key, f in FUNCTIONS.items():
+        if key.replace(".", "_") == name:
+            return f.call
     for f in FUNCTIONS.values():
         if name in (f.name, *f.aliases):
             return f.call
