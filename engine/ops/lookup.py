@@ -1,4 +1,4 @@
-"""Rows of a table by number: `embedding`, and bags of them summed, averaged or compared."""
+"""Rows of a table by number. Bags of rows stand in `embedding_bag.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from .distance import length
 from .nonlinear import where
 
 
-def _counts(indices: Tensor, rows: int, like: Tensor) -> Tensor:
+def row_counts(indices: Tensor, rows: int, like: Tensor) -> Tensor:
+    """How often each row is looked up."""
     ones = like.new_ones((indices.numel(),))
     return like.new_zeros((rows,)).index_add(0, indices.reshape(-1), ones)
 
@@ -24,7 +25,7 @@ def _embedding_backward(
     if padding >= 0:
         rows = where((flat == padding).reshape(-1, *[1] * (rows.ndim - 1)), 0.0, rows)
     if by_count:
-        counts = _counts(flat, weight_shape[0], g).index_select(0, flat)
+        counts = row_counts(flat, weight_shape[0], g).index_select(0, flat)
         rows = rows / counts.reshape(-1, *[1] * (rows.ndim - 1))
     return g.new_zeros(weight_shape).index_add(0, flat, rows)
 
@@ -34,11 +35,12 @@ def _embedding(weight: Tensor, indices: Tensor, padding: int, by_count: bool) ->
     return weight.index_select(0, indices.reshape(-1)).reshape(*indices.shape, *weight.shape[1:])
 
 
-def _check_indices(indices: Tensor, rows: int) -> None:
+def check_indices(indices: Tensor, rows: int, name: str = "embedding") -> None:
+    """Raises RuntimeError for a dtype that numbers no rows, IndexError for rows that are not there."""
     if indices.dtype not in (dtypes.int64, dtypes.int32):
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"torch.{dispatch.type_name(indices.dtype)}Tensor instead (while checking arguments for embedding)"
+            f"torch.{dispatch.type_name(indices.dtype)}Tensor instead (while checking arguments for {name})"
         )
     if indices.is_cpu and indices.numel():
         data = indices._data
@@ -56,7 +58,7 @@ def _padding_row(padding_idx: int | None, rows: int) -> int:
 
 
 @no_grad()
-def _shorten(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+def shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Scale the rows that are looked up down to the given length, in place."""
     used = weight.detach().index_select(0, indices.reshape(-1))
     size = length(used, norm_type, 1, True)
@@ -80,10 +82,12 @@ def embedding(
     for
     a number out of range.
     """
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
     padding = _padding_row(padding_idx, weight.shape[0])
-    _check_indices(input, weight.shape[0])
+    check_indices(input, weight.shape[0])
     if max_norm is not None:
-        _shorten(weight, input, max_norm, norm_type)
+        shorten_rows(weight, input, max_norm, norm_type)
     return _embedding(weight, input, padding, scale_grad_by_freq)
 
 
@@ -93,87 +97,3 @@ def embedding_of_weight(
 ) -> Tensor:
     """The rows of `weight` with the numbers in `indices`."""
     return embedding(indices, weight, None if padding_idx == -1 else padding_idx, None, 2.0, scale_grad_by_freq)
-
-
-@operator(spaces=("nn.functional",), method=False)
-def embedding_bag(
-    input: Tensor,
-    weight: Tensor,
-    offsets: Tensor | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2,
-    scale_grad_by_freq: bool = False,
-    mode: str = "mean",
-    sparse: bool = False,
-    per_sample_weights: Tensor | None = None,
-    include_last_offset: bool = False,
-    padding_idx: int | None = None,
-) -> Tensor:
-    """Rows of `weight` by number, reduced ("sum", "mean", "max") over each bag: input [B, N], or all bags one after the
-    other with the `offsets` at which they begin. The result is [B, columns].
-
-    Raises ValueError for arguments that contradict each other.
-    """
-    from . import functions as F
-
-    if per_sample_weights is not None and input.shape != per_sample_weights.shape:
-        raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
-            "same "
-            f"shape as the input ({input.shape})"
-        )
-    if weight.ndim != 2:
-        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
-    if input.ndim == 2:
-        if offsets is not None:
-            raise ValueError(
-                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
-                "sequences. "
-                f"However, found offsets of type {type(offsets)}"
-            )
-        bags, size = input.shape
-        begins = [i * size for i in range(bags)]
-    elif input.ndim == 1:
-        if offsets is None:
-            raise ValueError("offsets has to be a 1D Tensor but got None")
-        if offsets.ndim != 1:
-            raise ValueError("offsets has to be a 1D Tensor")
-        begins = [int(v) for v in offsets.tolist()]
-        if include_last_offset:
-            begins = begins[:-1]
-        if begins and begins[0] != 0:
-            raise ValueError(
-                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0."
-            )
-        bags = len(begins)
-    else:
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
-    if mode not in ("sum", "mean", "max"):
-        raise ValueError("mode has to be one of sum, mean or max")
-    if mode != "sum" and per_sample_weights is not None:
-        raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
-            f"mode='{mode}'). Please open a feature request on GitHub."
-        )
-    flat = input.reshape(-1)
-    _check_indices(flat, weight.shape[0])
-    padding = _padding_row(padding_idx, weight.shape[0])
-    if max_norm is not None:
-        _shorten(weight, flat, max_norm, norm_type)
-    ends = [*begins[1:], flat.shape[0]]
-    owners = [bag for bag, (a, b) in enumerate(zip(begins, ends, strict=True)) for _ in range(a, b)]
-    numbers = flat.tolist()
-    kept = [i for i, n in enumerate(numbers) if n != padding]
-    keep = F.tensor(kept, dtype=dtypes.int64, device=flat.device)
-    owner = F.tensor([owners[i] for i in kept], dtype=dtypes.int64, device=flat.device)
-    rows = _embedding(weight, flat.index_select(0, keep), -1, scale_grad_by_freq)
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights.reshape(-1).index_select(0, keep).unsqueeze(1)
-    empty = weight.new_zeros((bags, weight.shape[1]))
-    if mode == "max":
-        return empty.index_reduce(0, owner, rows, "amax", include_self=False)
-    total = empty.index_add(0, owner, rows)
-    if mode == "sum":
-        return total
-    sizes = weight.new_zeros((bags,)).index_add(0, owner, weight.new_ones((len(kept),)))
-    return total / sizes.clamp(min=1).unsqueeze(1)

@@ -14,12 +14,13 @@ import numpy as np
 class Column(NamedTuple):
     """The k-th tap of the results: of all of them (`results` is None) or some; from which elements, with which weights.
 
-    `weights` is None where all are 1.
+    `weights` is None where all are 1. `without` are results that have no such tap, where nearly all have one.
     """
 
-    results: np.ndarray | None
+    results: slice | np.ndarray | None
     elements: np.ndarray
     weights: np.ndarray | None
+    without: np.ndarray | None = None
 
 
 class Taps(NamedTuple):
@@ -36,12 +37,25 @@ def taps(size: int, index: np.ndarray, weight: np.ndarray | None = None) -> Taps
     """The map whose result o is the sum of `weight[o, k]` times the element `index[o, k]` of an axis of `size`."""
     index = index[:, None] if index.ndim == 1 else index
     weight = np.ones(index.shape) if weight is None else weight
-    columns = []
-    for k in range(index.shape[1]):
-        used = np.flatnonzero(weight[:, k])
-        w = weight[used, k]
-        columns.append(Column(None if len(used) == len(index) else used, index[used, k], None if (w == 1).all() else w))
-    return Taps(size, len(index), index, weight, tuple(columns))
+    columns = tuple(_column(index, weight, k) for k in range(index.shape[1]))
+    return Taps(size, len(index), index, weight, columns)
+
+
+def _column(index: np.ndarray, weight: np.ndarray, k: int) -> Column:
+    used = np.flatnonzero(weight[:, k])
+    w = weight[used, k]
+    plain = None if (w == 1).all() else w
+    if len(used) == len(index):
+        return Column(None, index[:, k], plain)
+    if len(used) and used[-1] - used[0] + 1 == len(used):
+        return Column(slice(int(used[0]), int(used[-1]) + 1), index[used, k], plain)
+    if 4 * len(used) < 3 * len(index):
+        return Column(used, index[used, k], plain)
+    # Faster than picking the others: all are taken, from an element that the result has anyway, and these few cleared.
+    without = np.flatnonzero(weight[:, k] == 0)
+    elements = index[:, k].copy()
+    elements[without] = index[without, 0]
+    return Column(None, elements, None if (w == 1).all() else np.where(weight[:, k] == 0, 1, weight[:, k]), without)
 
 
 def transposed(t: Taps) -> Taps:
@@ -64,19 +78,19 @@ def along(x: np.ndarray, axis: int, t: Taps) -> np.ndarray:
     out: Any = None
     after = (1,) * (x.ndim - axis - 1)
     kind = x.real.dtype
-    for results, elements, weights in t.columns:
+    lead = (slice(None),) * axis
+    for results, elements, weights, without in t.columns:
         part = np.take(x, elements, axis)
         if weights is not None:
             part *= weights.astype(kind).reshape(-1, *after)
-        if results is None and out is None:
-            out = part
+        if without is not None:
+            part[(*lead, without)] = 0
+        if results is None:
+            out = part if out is None else np.add(out, part, out=out)
             continue
         if out is None:
             out = np.zeros(shape, x.dtype)
-        if results is None:
-            out += part
-        elif len(results):
-            out[(slice(None),) * axis + (results,)] += part
+        out[(*lead, results)] += part
     return out if out is not None else np.zeros(shape, x.dtype)
 
 
