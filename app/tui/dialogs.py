@@ -71,7 +71,9 @@ class Ask(ModalScreen[str]):
             with Horizontal():
                 for choice in self._choices:
                     label = Text(choice.label)
-                    label.highlight_regex(rf"(?i){choice.key}", "underline") if choice.key else None
+                    place = choice.label.lower().find(choice.key.lower())
+                    if place >= 0:
+                        label.stylize("underline", place, place + len(choice.key))
                     yield Button(label, id=f"answer-{choice.value}", variant=choice.kind)  # type: ignore[arg-type]
 
     def on_mount(self) -> None:

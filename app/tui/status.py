@@ -48,7 +48,7 @@ def _kernel_text(facts: StatusFacts) -> tuple[str, str]:
     kernel = facts.kernel
     spin = _SPIN[int(facts.elapsed * 10) % len(_SPIN)]
     if kernel.state == "dead":
-        return f"✗ {kernel.reason or 'The kernel is not running.'} 0 0 restarts it", "error"
+        return f"✗ dead, 0 0 restarts it: {kernel.reason or 'the kernel is not running.'}", "error"
     if kernel.stage == 1 and facts.running:
         if facts.impatient:
             return f"{facts.running} does not stop: I I forces a restart", "error"
