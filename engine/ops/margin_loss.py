@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..state import state
 from ..tensor import Tensor
 from .composed import composed
 from .declare import operator
@@ -229,7 +230,7 @@ def multi_margin_loss(
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
     if input.ndim not in (1, 2) or target.numel() != (input.shape[0] if input.ndim == 2 else 1):
         raise RuntimeError(f"inconsistent target size, expected {input.shape[0]} but got {list(target.shape)}")
-    if ((target < 0) | (target >= classes)).any():
+    if not state.modes and ((target < 0) | (target >= classes)).any():
         raise RuntimeError("target out of range")
     return _multi_margin(input, target, weight, p, margin, reduction)
 
