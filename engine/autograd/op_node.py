@@ -145,7 +145,7 @@ def record(
             o._requires_grad = True
             o._grad_fn = node
             o._output_nr = number
-    if "result" in names:
+    if "result" in names and outputs:  # an in-place call saves its target afterwards
         saved["result"] = Saved(outputs[0], output_of=0)
     if "results" in names:
         saved["results"] = [Saved(o, output_of=i) for i, o in enumerate(outputs)]
@@ -167,7 +167,7 @@ class OpNode(Node):
             g: Any = tuple(x if x is not None else self._zeros(i) for i, x in enumerate(grads))
         else:
             g = grads[0]
-        values: dict[str, Any] = {}
+        values: dict[str, Any] = {"defined": tuple([x is not None for x in grads])} if op.multi else {}
         edges = self.edges
         out: list[Any] = [None] * len(edges)
         for rule in plan.rules:

@@ -35,6 +35,14 @@ def blockwise(function: Callable[..., np.ndarray], count: int = 1) -> Callable[.
     return kernel
 
 
+def store(values: Any, kind: np.dtype, out: np.ndarray | None) -> Any:
+    """What a kernel returns: `values` in dtype `kind`, or `out` with them written in."""
+    if out is None:
+        return values.astype(kind, copy=False)
+    np.copyto(out, values, casting="unsafe")
+    return out
+
+
 def chebyshev(coefficients: Sequence[float], t: np.ndarray) -> np.ndarray:
     """The sum of c_k T_k(t), by Clenshaw's recurrence."""
     twice = t + t

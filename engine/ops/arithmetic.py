@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import dispatch
-from ..dtypes import BOOL
+from ..dtypes import BOOL, FLOATING
+from ..numerics.blocks import store
 from ..tensor import Tensor
 from .declare import op_functions, operator, pointwise
 from .gradients import choose, conj, is_tensor, second_is_number, second_is_tensor, zeros_like
@@ -123,7 +124,11 @@ def _div_trunc(x: Any, y: Any, out: Any = None) -> Any:
 
 def _remainder(x: Any, y: Any, out: Any = None) -> Any:
     _nonzero_divisor(x, y)
-    return np.remainder(x, y, out=out)
+    if (x if isinstance(x, np.ndarray) else y).dtype.kind != "f":
+        return np.remainder(x, y, out=out)
+    rest = np.fmod(x, y)  # of which a zero keeps the sign of x
+    wrong = (rest != 0) & (np.less(rest, 0) != np.less(y, 0))
+    return store(np.where(wrong, rest + y, rest), rest.dtype, out)
 
 
 def _fmod(x: Any, y: Any, out: Any = None) -> Any:
@@ -292,6 +297,8 @@ def _lerp(x: Any, end: Any, weight: Any, out: Any = None) -> Any:
 
 
 def _one_dtype(input: Any, end: Any, weight: Any) -> None:
+    if input._dtype.category < FLOATING:
+        raise NotImplementedError(f"\"lerp_kernel_scalar\" not implemented for '{dispatch.type_name(input._dtype)}'")
     for name, t in (("end", end), ("weight", weight)):
         if is_tensor(t) and t._dtype is not input._dtype and (name == "end" or t._data.shape):
             mine, theirs = (_SPOKEN.get(d.name, d.name) for d in (input._dtype, t._dtype))

@@ -14,7 +14,19 @@ from .gradients import choose
 
 # -- comparison ---------------------------------------------------------------------------------
 
-EQ = pointwise("eq", "input, other", cpu=np.equal, expr="input == other", result="bool", numbers="other")
+
+def _narrow(ufunc: Any) -> Any:
+    """The comparison, with a number beside narrow integers wrapped to their width, as it would be for arithmetic."""
+
+    def kernel(x: Any, y: Any, out: Any = None) -> Any:
+        if type(y) is int and x.itemsize < 8 and x.dtype.kind in "iu":
+            y = np.asarray(y).astype(x.dtype)
+        return ufunc(x, y, out=out)
+
+    return kernel
+
+
+EQ = pointwise("eq", "input, other", cpu=_narrow(np.equal), expr="input == other", result="bool", numbers="other")
 NE = pointwise(
     "ne",
     "input, other",
@@ -25,18 +37,18 @@ NE = pointwise(
     aliases=("not_equal",),
 )
 LT = pointwise(
-    "lt", "input, other", cpu=np.less, expr="input < other", result="bool", accepts="bif", numbers="other", aliases=("less",),
+    "lt", "input, other", cpu=_narrow(np.less), expr="input < other", result="bool", accepts="bif", numbers="other", aliases=("less",),
 )  # fmt: skip
 LE = pointwise(
-    "le", "input, other", cpu=np.less_equal, expr="input <= other", result="bool", accepts="bif", numbers="other",
+    "le", "input, other", cpu=_narrow(np.less_equal), expr="input <= other", result="bool", accepts="bif", numbers="other",
     aliases=("less_equal",),
 )  # fmt: skip
 GT = pointwise(
-    "gt", "input, other", cpu=np.greater, expr="input > other", result="bool", accepts="bif", numbers="other",
+    "gt", "input, other", cpu=_narrow(np.greater), expr="input > other", result="bool", accepts="bif", numbers="other",
     aliases=("greater",),
 )  # fmt: skip
 GE = pointwise(
-    "ge", "input, other", cpu=np.greater_equal, expr="input >= other", result="bool", accepts="bif", numbers="other",
+    "ge", "input, other", cpu=_narrow(np.greater_equal), expr="input >= other", result="bool", accepts="bif", numbers="other",
     aliases=("greater_equal",),
 )  # fmt: skip
 

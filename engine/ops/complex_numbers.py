@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import dispatch
+from ..numerics.blocks import store
 from ..shapes import broadcast_shapes
 from ..tensor import Tensor
 from .declare import into, op_functions, operator, pointwise
@@ -150,7 +151,7 @@ def is_neg(input: Tensor) -> bool:
 def _angle(x: Any, out: Any = None) -> Any:
     if x.dtype.kind == "c":
         return np.arctan2(x.imag, x.real, out=out)
-    return np.add(np.where(np.isnan(x), x, np.where(x < 0, np.pi, 0.0)), 0, out=out, dtype=x.dtype, casting="unsafe")
+    return store(np.where(np.isnan(x), x, np.where(x < 0, np.pi, 0.0)), x.dtype, out)
 
 
 def _angle_backward(g: Tensor, x: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ def _kept(x: Tensor, dim: int, keepdim: bool) -> Tensor:
     return x if keepdim else x.unsqueeze(dim)
 
 
-def _length_slope(g: Tensor, x: Tensor, result: Tensor, p: float, dim: int, keepdim: bool) -> Tensor:
+def length_slope(g: Tensor, x: Tensor, result: Tensor, p: float, dim: int, keepdim: bool) -> Tensor:
     """The gradient of |x|_p; where the length is 0 it has none, and 0 stands for it."""
     g, length = _kept(g, dim, keepdim), _kept(result, dim, keepdim)
     if p == 0:
@@ -39,7 +39,7 @@ def _length_slope(g: Tensor, x: Tensor, result: Tensor, p: float, dim: int, keep
 
 @composed(
     "vector_length", "input", "p dim keepdim", backward="Norm", grads={
-        "input": lambda g, input, result, p, dim, keepdim: _length_slope(g, input, result, p, dim, keepdim)
+        "input": lambda g, input, result, p, dim, keepdim: length_slope(g, input, result, p, dim, keepdim)
     },
 )  # fmt: skip
 def _length(input: Tensor, p: float, dim: int, keepdim: bool) -> Tensor:

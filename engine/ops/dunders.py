@@ -96,6 +96,8 @@ def _matmul(self: Tensor, other: Any) -> Any:
 
 
 def _invert(self: Tensor) -> Tensor:
+    if self._dtype.category > 1:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return pointwise_call(bitwise.BITWISE_NOT, (self,))
 
 

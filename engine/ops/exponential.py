@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import dispatch, dtypes
+from ..numerics.blocks import store
 from ..return_types import return_type
 from ..tensor import Tensor
 from .declare import op_functions, operator, pointwise
@@ -42,7 +43,8 @@ def _power(x: Any, y: Any, out: Any = None) -> Any:
     if kind in "i" and np.less(y, 0).any():
         # 1 and -1 have integer inverses; those of other numbers are rounded to zero.
         inverse = np.where(np.equal(np.abs(x), 1), np.where(np.remainder(y, 2) == 0, 1, x), 0)
-        return np.add(np.where(np.less(y, 0), inverse, np.power(x, np.maximum(y, 0))), 0, out=out, casting="unsafe")
+        powers = np.where(np.less(y, 0), inverse, np.power(x, np.maximum(y, 0)))
+        return store(powers, (y if isinstance(y, np.ndarray) else x).dtype, out)
     return np.power(x, y, out=out)
 
 
@@ -179,7 +181,7 @@ def complex_logaddexp(x: Any, y: Any) -> Any:
 
 def _logaddexp(x: Any, y: Any, out: Any = None) -> Any:
     kind = (x if isinstance(x, np.ndarray) else y).dtype.kind
-    return np.logaddexp(x, y, out=out) if kind != "c" else np.add(complex_logaddexp(x, y), 0, out=out, dtype=x.dtype)
+    return np.logaddexp(x, y, out=out) if kind != "c" else store(complex_logaddexp(x, y), x.dtype, out)
 
 
 def _share(g: Tensor, ahead: Any) -> Tensor:
@@ -221,7 +223,7 @@ def _times_log(log: Any) -> Any:
 
     def kernel(x: Any, y: Any, out: Any = None) -> Any:
         product = np.where(np.isnan(y), y, np.where(np.equal(x, 0), 0, np.multiply(x, log(y))))
-        return np.add(product, 0, out=out, dtype=(x if isinstance(x, np.ndarray) else y).dtype, casting="unsafe")
+        return store(product, (x if isinstance(x, np.ndarray) else y).dtype, out)
 
     return kernel
 

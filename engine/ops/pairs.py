@@ -9,8 +9,9 @@ import numpy as np
 from .. import dispatch, dtypes
 from ..shapes import broadcast_shapes, wrap_dim
 from ..tensor import Tensor
+from .composed import composed
 from .declare import operator, tensor_argument
-from .distance import length
+from .distance import length, length_slope
 from .gradients import choose
 from .table import Op
 
@@ -112,16 +113,30 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = _MO
     return dispatch.call(CDIST, (x1.to(kind), x2.to(kind)), (float(p), products))
 
 
+def _dist_slope(g: Tensor, input: Tensor, other: Tensor, result: Tensor, p: float) -> tuple[Tensor, Tensor]:
+    each = length_slope(g, (input - other).reshape(-1), result, p, 0, False).reshape(
+        broadcast_shapes(input.shape, other.shape)
+    )
+    return each, -each
+
+
+@composed(
+    "dist", "input other", "p",
+    grads={("input", "other"): lambda g, input, other, result, p: _dist_slope(g, input, other, result, p)},
+)  # fmt: skip
+def _dist(input: Tensor, other: Tensor, p: float) -> Tensor:
+    return length((input - other).reshape(-1), p, 0)
+
+
 @operator()
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of `input - other`."""
-    difference = input - tensor_argument("dist", "other", 2, other)
-    if difference.dtype.category < dtypes.FLOATING:
+    kind = dispatch.result_type(input, tensor_argument("dist", "other", 2, other))
+    if kind.category < dtypes.FLOATING:
         raise RuntimeError(
-            f"norm(): input dtype should be either floating point or complex. Got {dispatch.type_name(difference.dtype)} instead."
+            f"norm(): input dtype should be either floating point or complex. Got {dispatch.type_name(kind)} instead."
         )
-    flat = difference.reshape(-1)
-    return length(flat.abs() if difference.dtype.is_complex else flat, p, 0)
+    return _dist(input, other, float(p))
 
 
 @operator(inplace=True, out=True)

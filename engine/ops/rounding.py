@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import dispatch
+from ..numerics.blocks import store
 from ..tensor import Tensor
 from .declare import op_functions, pointwise
 from .gradients import choose, is_tensor, second_is_tensor, zeros_like
@@ -83,12 +84,7 @@ NEXTAFTER = pointwise(
 
 
 def _heaviside(x: Any, values: Any, out: Any = None) -> Any:
-    steps = np.where(np.equal(x, 0), values, np.greater(x, 0))
-    return (
-        np.add(steps, 0, out=out, dtype=values.dtype, casting="unsafe")
-        if values.dtype.kind != "b"
-        else np.logical_or(steps, False, out=out)
-    )
+    return store(np.where(np.equal(x, 0), values, np.greater(x, 0)), values.dtype, out)
 
 
 def _same_kinds(x: Any, values: Any) -> None:
@@ -110,7 +106,7 @@ HEAVISIDE = pointwise(
 
 def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any, out: Any = None) -> Any:
     if x.dtype.kind in "iub":
-        return np.copyto(out, x) or out if out is not None else x.copy()
+        return store(x, x.dtype, out) if out is not None else x.copy()
     fresh = np.empty_like(x) if out is None else out
     if x.dtype.kind == "c":
         fresh.real = _nan_to_num(x.real, nan, posinf, neginf)

@@ -67,7 +67,7 @@ TopkResult = return_type("topk", "values indices")
 
 def _real(name: str, input: Any) -> Tensor:
     if tensor_argument(name, "input", 1, input).dtype.is_complex:
-        label = {"sort": "Sort", "topk": "Topk"}.get(name, name)
+        label = {"sort": " Sort", "topk": " Topk"}.get(name, name)
         raise RuntimeError(f"{label} does not support complex dtypes on CPU")
     return input
 

@@ -15,7 +15,7 @@ import numpy as np
 from .. import dispatch
 from ..dtypes import BOOL
 from ..numerics import bessel, error, gamma, polynomials
-from ..numerics.blocks import blockwise
+from ..numerics.blocks import blockwise, store
 from ..tensor import Tensor
 from .declare import op_functions, operator, pointwise, tensor_argument
 from .exponential import rounded
@@ -77,7 +77,7 @@ LOG_NDTR = _special(
 
 def _entr(x: Any, out: Any = None) -> Any:
     value = np.where(x > 0, -x * rounded(np.log)(x), np.where(x < 0, -np.inf, x))
-    return np.add(np.where(x == 0, 0, value), 0, out=out, dtype=x.dtype, casting="unsafe")
+    return store(np.where(x == 0, 0, value), x.dtype, out)
 
 
 ENTR = pointwise(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..numerics.blocks import store
 from ..tensor import Tensor
 from .declare import op_functions, pointwise
 from .gradients import choose, conj
@@ -110,9 +111,7 @@ RAD2DEG = pointwise(
 def _sinc(x: Any, out: Any = None) -> Any:
     angle = np.multiply(x, math.pi)
     zero = angle == 0
-    return np.divide(np.sin(angle), np.where(zero, 1, angle), out=out, dtype=x.dtype) if not zero.any() else np.add(
-        np.where(zero, 1, np.sin(angle) / np.where(zero, 1, angle)), 0, out=out, dtype=x.dtype, casting="unsafe"
-    )  # fmt: skip
+    return store(np.where(zero, 1, np.sin(angle) / np.where(zero, 1, angle)), x.dtype, out)
 
 
 def _sinc_backward(g: Tensor, x: Tensor) -> Tensor:

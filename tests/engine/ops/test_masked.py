@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+
 from tapescope import engine as torch
 
 X = torch.tensor([[1.0, -2.0, 3.0], [4.0, 5.0, 6.0]])
