@@ -101,7 +101,7 @@ def nll_loss(
     if tuple(target.shape[1:]) != tuple(input.shape[2:]):
         raise ValueError(f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}")
     if target.dtype not in (dtypes.int64, dtypes.uint8):
-        raise RuntimeError(f"expected scalar type Long but found {dispatch.type_name(target.dtype)}")
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {dispatch.type_name(target.dtype)}")
     classes = input.shape[1]
     if weight is not None and tuple(weight.shape) != (classes,):
         raise RuntimeError(
