@@ -10,6 +10,7 @@ from typing import Any
 from .. import dispatch, dtypes
 from ..tensor import Tensor
 from .activation import softmax
+from .composed import composed
 from .declare import operator
 from .loss import FUNCTIONAL
 from .matmul import linear
@@ -22,6 +23,40 @@ def _masked_softmax(scores: Tensor) -> Tensor:
     most = scores.detach().amax(-1, keepdim=True)
     nothing = most == float("-inf")
     return where(nothing, 0.0, softmax(where(nothing, 0.0, scores), -1))
+
+
+def _weights(query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float) -> Tensor:
+    """How much each query looks at each key; rows sum up to 1, or to 0 where everything is masked."""
+    scores = (query * scale) @ key.transpose(-2, -1)
+    if is_causal:
+        mask = _causal(query.shape[-2], key.shape[-2], query)
+    if mask is None:
+        return softmax(scores, -1)
+    if mask.dtype is dtypes.bool_:
+        return _masked_softmax(where(mask, scores, float("-inf")))
+    return _masked_softmax(scores + mask)
+
+
+def _slopes(
+    g: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float, needs: tuple[bool, ...]
+) -> tuple[Any, ...]:  # fmt: skip
+    """Gradients with the weights computed anew, so that none of that size are kept."""
+    weights = _weights(query, key, mask, is_causal, scale)
+    dq = dk = None
+    if needs[0] or needs[1]:
+        h = g @ value.transpose(-2, -1)
+        h = weights * (h - (h * weights).sum(-1, True)) * scale
+        dq = h @ key if needs[0] else None
+        dk = h.transpose(-2, -1) @ query if needs[1] else None
+    return dq, dk, weights.transpose(-2, -1) @ g if needs[2] else None
+
+
+@composed(
+    "scaled_dot_product_attention", "query key value mask", "is_causal scale", backward="ScaledDotProductFlashAttentionForCpu",
+    grads={("query", "key", "value"): _slopes},
+)  # fmt: skip
+def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float) -> Tensor:
+    return _weights(query, key, mask, is_causal, scale) @ value
 
 
 @operator(spaces=FUNCTIONAL, method=False)
@@ -39,42 +74,57 @@ def scaled_dot_product_attention(
     V].
 
     `attn_mask` broadcasts to [..., L, S]: booleans say who may be looked at, numbers are added. `is_causal` lets
-    position i
-    look at positions up to i. `scale` is 1 / sqrt(E) by default. With `enable_gqa` keys and values have fewer heads.
-    Raises
-    RuntimeError for a mask together with `is_causal`, and for dtypes that differ.
+    position i look at positions up to i. `scale` is 1 / sqrt(E) by default. With `enable_gqa` keys and values have fewer
+    heads. Raises RuntimeError for a mask together with `is_causal`, and for dtypes and numbers of heads that do not fit.
     """
-    for name, t in (("key", key), ("value", value)):
-        if t.dtype is not query.dtype:
-            raise RuntimeError(
-                "Expected query, key, and value to have the same dtype, but got query.dtype: "
-                f"{_short(query)} key.dtype: {_short(key)} and value.dtype: {_short(value)} instead."
-            )
-        if t.ndim < 2 or query.ndim < 2:
-            raise RuntimeError(
-                f"Expected query, key, and value to all be  at least 2 dimensional, but got {name}.dim: {t.ndim} "
-                "instead."
-            )
-    if is_causal and attn_mask is not None:
-        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    _check_attention(query, key, value, attn_mask, is_causal)
+    if not 0.0 <= dropout_p <= 1.0:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
     if enable_gqa:
-        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
-        value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
-    factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
-    scores = (query * factor) @ key.transpose(-2, -1)
-    if is_causal:
-        attn_mask = _causal(query.shape[-2], key.shape[-2], query)
-    if attn_mask is None:
-        weights = softmax(scores, -1)
-    else:
-        if attn_mask.dtype is dtypes.bool_:
-            scores = where(attn_mask, scores, float("-inf"))
-        else:
-            scores = scores + attn_mask
-        weights = _masked_softmax(scores)
+        heads, others = query.shape[-3], (key.shape[-3], value.shape[-3])
+        if any(n == 0 or heads % n for n in others):
+            raise RuntimeError("Number of heads in key and value must divide the number of heads in query")
+        key = key.repeat_interleave(heads // others[0], -3)
+        value = value.repeat_interleave(heads // others[1], -3)
+    factor = float(1.0 / math.sqrt(query.shape[-1]) if scale is None else scale) if query.shape[-1] else 1.0
+    mask = attn_mask
+    fused = (
+        query.ndim == 4
+        and query.shape[:2] == key.shape[:2] == value.shape[:2]
+        and query.shape[-1] == key.shape[-1] == value.shape[-1]
+        and key.shape[2] == value.shape[2]
+        and not (mask is not None and mask.requires_grad)
+    )
+    if fused and dropout_p == 0.0:
+        return _attend(query, key, value, mask, is_causal, factor)
+    weights = _weights(query, key, mask, is_causal, factor)
     if dropout_p > 0.0:
         weights = dropout(weights, dropout_p)
     return weights @ value
+
+
+def _check_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:
+    if key.dtype is not query.dtype or value.dtype is not query.dtype:
+        raise RuntimeError(
+            "Expected query, key, and value to have the same dtype, but got query.dtype: "
+            f"{_short(query)} key.dtype: {_short(key)} and value.dtype: {_short(value)} instead."
+        )
+    if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
+        raise RuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+            f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead."
+        )
+    if query.dtype.category < dtypes.FLOATING:
+        raise RuntimeError(f"expected scalar type Float but found {dispatch.type_name(query.dtype)}")
+    if mask is None:
+        return
+    if mask.dtype not in (dtypes.bool_, dtypes.float32, query.dtype):
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+            f"{_short(mask)} and  query.dtype: {_short(query)} instead."
+        )
+    if is_causal:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
 
 
 def _short(t: Tensor) -> str:
