@@ -43,9 +43,7 @@ def gamma_grad(alpha: np.ndarray, x: np.ndarray) -> np.ndarray:
         if below.any():
             a, v = alpha[below], x[below]
             excess = np.log(v) - digamma(a)
-            out[below] = -v * _integral(
-                lambda s: (excess - s) * np.exp(-a * s - v * np.expm1(-s)), _width(a - v, v)
-            )
+            out[below] = -v * _integral(lambda s: (excess - s) * np.exp(-a * s - v * np.expm1(-s)), _width(a - v, v))
         if above.any():
             a, v = alpha[above], x[above]
             excess = np.log(v) - digamma(a)
@@ -74,8 +72,12 @@ def dirichlet_grad(x: np.ndarray, alpha: np.ndarray, total: np.ndarray) -> np.nd
             excess = np.log(v) + digamma(a + b) - digamma(a)
             rest, w = np.log1p(-v), 1.0 - v
             scale = _width(a - (b - 1.0) * v / w, np.maximum(b - 1.0, 0.0) * v / (w * w))
-            out[below] = -v / w * _integral(
-                lambda s: (excess - s) * np.exp(-a * s + (b - 1.0) * (np.log1p(-v * np.exp(-s)) - rest)), scale
+            out[below] = (
+                -v
+                / w
+                * _integral(
+                    lambda s: (excess - s) * np.exp(-a * s + (b - 1.0) * (np.log1p(-v * np.exp(-s)) - rest)), scale
+                )
             )
         if above.any():
             v, a, b = x[above], alpha[above], beta[above]

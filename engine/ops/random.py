@@ -10,12 +10,15 @@ import numpy as np
 
 from .. import dispatch, dtypes
 from .. import random as source
+from .. import rejection
 from ..backends.base import backend as backend_of
 from ..device import resolve
+from ..numerics import pathwise
 from ..shapes import Size
 from ..tensor import Tensor, wrap
 from .creation import METHODS, _sizes
 from .declare import into, operator
+from .table import Op
 
 
 def _drawn(
@@ -224,3 +227,107 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         return input
     mask = _drawn(tuple(input.shape), input.dtype, input.device, False, lambda a: source.dropout_mask(a, p), input)
     return input.mul_(mask) if inplace else input * mask
+
+
+# -- samples made by rejection --------------------------------------------------------------------
+
+
+def _as_drawn(values: np.ndarray, like: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return values.astype(like.dtype)
+
+
+def _gamma_kernel(alpha: np.ndarray, generator: Any) -> np.ndarray:
+    return np.maximum(_as_drawn(rejection.gamma(alpha, generator), alpha), np.finfo(alpha.dtype).tiny)
+
+
+def _dirichlet_kernel(alpha: np.ndarray, generator: Any) -> np.ndarray:
+    one = alpha.dtype.type(1)
+    made = _as_drawn(rejection.dirichlet(alpha, generator), alpha)
+    return np.clip(made, np.finfo(alpha.dtype).tiny, np.nextafter(one, alpha.dtype.type(0)))
+
+
+def _dirichlet_backward(g: Tensor, alpha: Tensor, result: Tensor) -> Tensor:
+    moved = _dirichlet_grad(result, alpha, alpha.sum(-1, keepdim=True).expand(alpha.shape))
+    return moved * (g - (result * g).sum(-1, keepdim=True))
+
+
+_GAMMA = Op(
+    "standard_gamma", "input", "generator", kind="random", cpu=_gamma_kernel,
+    grads={"input": lambda g, input, result: g * _standard_gamma_grad(input, result)},
+)  # fmt: skip
+_GAMMA_GRAD = Op(
+    "standard_gamma_grad", "input output", kind="custom", cpu=lambda a, x: _as_drawn(pathwise.gamma_grad(a, x), a)
+)
+_DIRICHLET = Op(
+    "sample_dirichlet", "alpha", "generator", kind="random", cpu=_dirichlet_kernel, backward="_Dirichlet",
+    overload=lambda tensors, statics: "_DirichletBackward", grads={"alpha": _dirichlet_backward},
+)  # fmt: skip
+_DIRICHLET_GRAD = Op(
+    "dirichlet_grad", "x alpha total", kind="custom",
+    cpu=lambda x, alpha, total: _as_drawn(pathwise.dirichlet_grad(x, alpha, total), x),
+)  # fmt: skip
+_POISSON = Op(
+    "poisson", "input", "generator", kind="random", cpu=lambda r, g: _as_drawn(rejection.poisson(r, g), r),
+    grads={"input": lambda g: g.new_zeros(g.shape)},
+)  # fmt: skip
+_BINOMIAL = Op(
+    "binomial", "count prob", "generator", kind="random",
+    cpu=lambda n, p, g: _as_drawn(rejection.binomial(n, p, g), np.broadcast_arrays(n, p)[0]),
+)  # fmt: skip
+
+
+def _sampled(input: Tensor, kernel: str) -> None:
+    if input.dtype.category != dtypes.FLOATING:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dispatch.type_name(input.dtype)}'")
+
+
+@operator(method=False)
+def _standard_gamma(self: Tensor, generator: Any = None) -> Tensor:
+    """Samples of the gamma distribution of rate 1 with the given shape parameters; differentiable by them."""
+    _sampled(self, "gamma_cpu")
+    return dispatch.call(_GAMMA, (self,), (generator,))
+
+
+@operator(method=False)
+def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
+    """The derivative of gamma samples `output` by their shape parameters."""
+    return dispatch.call(_GAMMA_GRAD, (self, output))
+
+
+@operator(method=False)
+def _sample_dirichlet(self: Tensor, generator: Any = None) -> Tensor:
+    """Samples of the Dirichlet distribution with the given concentrations (last dimension); differentiable by them."""
+    _sampled(self, "dirichlet")
+    return dispatch.call(_DIRICHLET, (self,), (generator,))
+
+
+@operator(method=False)
+def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
+    """By what a Dirichlet sample moves with each concentration, divided by 1 - x; `total` is their sum."""
+    return dispatch.call(_DIRICHLET_GRAD, (x, alpha, total))
+
+
+@operator(method=False)
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """Samples of the Poisson distribution with the rates in `input`. Raises RuntimeError for a negative one."""
+    _sampled(input, "poisson_cpu")
+    return dispatch.call(_POISSON, (input,), (generator,))
+
+
+@operator(method=False)
+def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+    """Samples of the binomial distribution: of `count` trials, how many succeed with probability `prob`.
+
+    Raises ValueError for integers, RuntimeError for different dtypes.
+    """
+    for name, t in (("count", count), ("prob", prob)):
+        if t.dtype.category != dtypes.FLOATING:
+            raise ValueError(
+                f"binomial only supports floating-point dtypes for {name}, got: {dispatch.type_name(t.dtype)}"
+            )
+    if prob.dtype is not count.dtype:
+        raise RuntimeError(
+            f"Found dtype {dispatch.type_name(prob.dtype)} but expected {dispatch.type_name(count.dtype)}"
+        )
+    return dispatch.call(_BINOMIAL, (count, prob), (generator,))
