@@ -194,7 +194,7 @@ def _variance(input: Tensor, dims: tuple[int, ...], correction: Any, keepdim: bo
     mean = masked_sum(x, dims, keepdim=True, mask=mask) / count
     centred = x - mean
     square = centred * centred.conj() if x.dtype.is_complex else centred * centred
-    total = masked_sum(square.real if x.dtype.is_complex else square, dims, keepdim=keepdim, mask=mask)
+    total = masked_sum(square, dims, keepdim=keepdim, mask=mask)
     if not keepdim:
         count = count.reshape(total.shape)
     return total / (count - correction).clamp(min=0) if correction else total / count
@@ -282,10 +282,11 @@ def masked_logaddexp(
 def masked_logsumexp(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """log(sum(exp(input))) over `dim` of the elements where `mask`."""
-    x = _filled(_cast(input, dtype), mask, -math.inf)
+    """log(sum(exp(input))) over `dim` of the elements where `mask`, in the dtype of the input, as PyTorch gives it."""
+    x = _cast(input, dtype)
+    x = _filled(x, mask, _least(x.dtype))
     dims = _dims(dim, input)
-    return F.logsumexp(x, dims, bool(keepdim)) if dims else x.clone()
+    return F.logsumexp(x, dims, bool(keepdim)).to(x.dtype) if dims else x.clone()
 
 
 @operator(name="cumsum", spaces=_SPACE, method=False)
