@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .. import dispatch, dtypes
 from ..state import state
 from ..tensor import Tensor
 from .composed import composed
@@ -157,6 +158,13 @@ def triplet_margin_with_distance_loss(
 # -- margins between classes ------------------------------------------------------------------------
 
 
+def _check_scores(input: Tensor) -> None:
+    if input.ndim > 2 or (input.ndim and input.shape[-1] == 0):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
+        )
+
+
 def _rows(input: Tensor) -> Tensor:
     return input if input.ndim == 2 else input.reshape(1, -1)
 
@@ -225,11 +233,19 @@ def multi_margin_loss(
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
-    classes = input.shape[-1]
+    _check_scores(input)
+    classes = input.shape[-1] if input.ndim else 1
     if weight is not None and weight.numel() != classes:
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
-    if input.ndim not in (1, 2) or target.numel() != (input.shape[0] if input.ndim == 2 else 1):
-        raise RuntimeError(f"inconsistent target size, expected {input.shape[0]} but got {list(target.shape)}")
+    rows = input.shape[0] if input.ndim == 2 else 1
+    if target.ndim > 1 or target.numel() != rows:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
+            "size). "
+            f"Expected target size [{rows}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
+        )
+    if target.dtype is not dtypes.int64:
+        raise RuntimeError(f"expected scalar type Long but found {dispatch.type_name(target.dtype)}")
     if not state.modes and ((target < 0) | (target >= classes)).any():
         raise RuntimeError("target out of range")
     return _multi_margin(input, target, weight, p, margin, reduction)
@@ -239,21 +255,10 @@ def _targets(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Rows of scores, which classes are right ones, and how often each entry of the target counts."""
     x, t = _rows(input), _rows(target)
     # Only what stands before the first -1 counts.
-    counts = ((t < 0).to(t.dtype).cumsum(1) == 0) if hasattr(t, "cumsum") else _before_end(t)
+    counts = (t < 0).to(t.dtype).cumsum(1) == 0
     places = where(counts, t, t * 0)
     right = (x.detach() * 0).scatter_add(1, places, counts.to(x.dtype)) > 0
     return places, right, counts
-
-
-def _before_end(t: Tensor) -> Tensor:
-    from . import functions as F
-
-    ended = t[:, :1] < 0
-    columns = [ended]
-    for i in range(1, t.shape[1]):
-        ended = ended | (t[:, i : i + 1] < 0)
-        columns.append(ended)
-    return ~F.cat(columns, 1)
 
 
 def _multilabel_slope(g: Tensor, input: Tensor, target: Tensor, reduction: str) -> Tensor:
@@ -294,6 +299,10 @@ def multilabel_margin_loss(
     The target lists the right classes, ended by -1. Raises RuntimeError for different shapes.
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
+    _check_scores(input)
     if target.shape != input.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+    classes = input.shape[-1] if input.ndim else 1
+    if not state.modes and ((target < -1) | (target >= classes)).any():
+        raise RuntimeError("argument #2 'target' is out of range")
     return _multilabel_margin(input, target, reduction)
