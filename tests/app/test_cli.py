@@ -227,7 +227,10 @@ def test_first_programs_of_an_introduction(name: str, notebook: Callable[..., Pa
 
 
 FAILURES = {
-    "syntax error": (["print('before')", "x = (1,\nprint(x", "print('after')"], ["cell 2", "SyntaxError: '(' was never closed"]),
+    "syntax error": (
+        ["print('before')", "x = (1,\nprint(x", "print('after')"],
+        ["cell 2", "SyntaxError: '(' was never closed"],
+    ),
     "exception": (["print('before')", "a = 1\n\na / 0", "print('after')"], ["cell 2, line 3", "ZeroDivisionError"]),
     "os._exit": (["print('before')", "import os\nos._exit(3)", "print('after')"], ["cell 2", "3"]),
     "killed": (
