@@ -85,3 +85,11 @@ from .utils import benchmark as _benchmark, checkpoint as _checkpoint  # noqa: E
 
 globals().update(_TYPES)
 from . import masked as masked  # noqa: E402
+from . import multiprocessing, storage_view as _storage_view, switches as _switches  # noqa: E402
+from .storage_view import TypedStorage, UntypedStorage  # noqa: E402
+
+for _value in _switches.NAMES:
+    globals()[_value.__name__] = _value
+for _name, _value in _storage_view.METHODS.items():
+    if not hasattr(Tensor, _name) or not callable(_value):
+        setattr(Tensor, _name, _value)

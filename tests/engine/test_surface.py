@@ -146,3 +146,31 @@ def test_timer():
     made = Timer("x + y", globals={"x": torch.ones(2), "y": torch.ones(2)}, label="add", description="ours").timeit(50)
     assert made.median > 0 and made.number_per_run == 50 and "add" in repr(made) and "50 runs" in repr(made)
     assert "ours" in str(Compare([made]))
+
+
+def test_switches_are_kept():
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    assert torch.are_deterministic_algorithms_enabled() and torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(False)
+    torch.set_num_threads(2)
+    assert torch.get_num_threads() == 2
+    torch.set_float32_matmul_precision("high")
+    assert torch.get_float32_matmul_precision() == "high"
+    with pytest.raises(RuntimeError, match="is not one of"):
+        torch.set_float32_matmul_precision("low")
+    torch.set_default_tensor_type("torch.DoubleTensor")
+    assert torch.tensor(1.0).dtype is torch.float64
+    torch.set_default_tensor_type(torch.FloatTensor)
+    assert torch.tensor(1.0).dtype is torch.float32
+
+
+def test_storages():
+    t = torch.arange(6.0).view(2, 3)
+    assert t[1:].untyped_storage() == t.untyped_storage() and t.untyped_storage().nbytes() == 24
+    assert t.t().storage().tolist() == [0, 1, 2, 3, 4, 5] and t.storage()[4] == 4.0 and len(t[0].storage()) == 6
+    assert (
+        t.untyped_storage().data_ptr() == t[1:].untyped_storage().data_ptr() != t.clone().untyped_storage().data_ptr()
+    )
+    assert t.is_set_to(t.view(2, 3)) and not t.is_set_to(t.t())
+    with pytest.raises(AssertionError, match="CUDA"):
+        t.cuda()
