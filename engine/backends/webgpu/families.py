@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import indexing, normalise, products, reductions, small
+from . import indexing, movement, normalise, products, reductions, small
 
 
 def register(backend: Any) -> None:
@@ -18,3 +18,4 @@ def register(backend: Any) -> None:
     normalise.register(backend)
     indexing.register(backend)
     small.register(backend)
+    movement.register(backend)

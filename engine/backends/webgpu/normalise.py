@@ -1,9 +1,10 @@
-"""Launches of the fused kernels that normalise along a dimension: softmax and log-softmax, forward and backward."""
+"""Launches of the fused kernels that normalise: softmax and log-softmax along a dimension, layer and group norm over rows."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ....webgpu_kernels import norm as norms
 from ....webgpu_kernels import softmax as kernels
 from ....webgpu_kernels.pointwise import rank_class
 from ....webgpu_kernels.wgsl import TYPES
@@ -78,7 +79,62 @@ class AlongDimension:
         return out
 
 
+class Rows:
+    """Layer and group norm: rows of contiguous elements by their own mean and deviation."""
+
+    def __init__(self, backend: Any):
+        self.backend = backend
+
+    def layer(self, x: GpuArray, weight: Any, bias: Any, rank: int, eps: float) -> tuple[GpuArray, ...]:
+        """Over the last `rank` dimensions. Returns the result, and means and reciprocal deviations with those as size 1."""
+        split = len(x.shape) - rank
+        count = numel(x.shape[split:])
+        made = self._norm(x, weight, bias, numel(x.shape[:split]), count, "element", count, 1, eps)
+        kept = (*x.shape[:split], *[1] * rank)
+        return made[0], *[GpuArray(a.block, a.dtype, kept, row_major(kept)) for a in made[1:]]
+
+    def group(self, x: GpuArray, weight: Any, bias: Any, groups: int, eps: float) -> tuple[GpuArray, ...]:
+        """Over groups of channels. Returns the result, and means and reciprocal deviations [N, groups]."""
+        n, channels = x.shape[:2]
+        run = numel(x.shape[2:])
+        made = self._norm(x, weight, bias, n * groups, channels // groups * run, "channel", run, groups, eps)
+        return made[0], *[GpuArray(a.block, a.dtype, (n, groups), row_major((n, groups))) for a in made[1:]]
+
+    def _norm(
+        self, x: GpuArray, weight: Any, bias: Any, rows: int, count: int, each: str, run: int, groups: int, eps: float
+    ) -> tuple[GpuArray, GpuArray, GpuArray]:
+        backend = self.backend
+        device = backend.device
+        if not x.contiguous:
+            x = backend.contiguous(x)
+        weight, bias = (w if w is None or w.contiguous else backend.contiguous(w) for w in (weight, bias))
+        y = backend.empty(x.shape, x.dtype)
+        mean, rstd = (backend.empty((rows,), backend.dtypes.float32) for _ in range(2))
+        if not numel(x.shape):
+            if rows:
+                for a, v in ((mean, float("nan")), (rstd, float("nan"))):
+                    backend._fill(v, out=a)
+            return y, mean, rstd
+        small = [w for w in (weight, bias) if w is not None]
+        wide = count % 4 == 0 and x.offset % 4 == 0
+        wide = wide and (all(w.offset % 4 == 0 for w in small) if each == "element" else run % 4 == 0 or not small)
+        form = backend.profile.rows
+        kernel = norms.build(
+            backend.code(x.dtype), weight=weight and backend.code(weight.dtype), bias=bias and backend.code(bias.dtype), each=each,
+            form=form, wide=wide,
+        )  # fmt: skip
+        words = norms.words(
+            x.offset, weight.offset if weight else 0, bias.offset if bias else 0, rows, count, eps, run, groups, wide, each
+        )  # fmt: skip
+        handles = [a.block.handle for a in (x, *small, y, mean, rstd)]
+        device.launch(device.pipeline(kernel), norms.grid(rows, form), handles, words)
+        return y, mean, rstd
+
+
 def register(backend: Any) -> None:
     """Enter the kernels into the backend's table."""
+    rows = Rows(backend)
+    backend.kernels["native_layer_norm"] = rows.layer
+    backend.kernels["native_group_norm"] = rows.group
     for kind in ("softmax", "log_softmax", "softmax_backward", "log_softmax_backward"):
         backend.kernels[kind] = AlongDimension(backend, kind)

@@ -262,6 +262,7 @@ class Pointwise:
             p.geometry = kernels.rows_geometry(sizes, steps, wide, rank)
         else:
             p.geometry = kernels.strided_geometry(sizes, steps, rank)
+        p.geometry = tuple([w & 0xFFFFFFFF for w in p.geometry])  # strides may be negative; indices wrap
         p.grid = grid
         return p
 
