@@ -164,7 +164,8 @@ class OpNode(Node):
         if saved is None:
             raise RuntimeError(FREED)
         if op.multi:
-            g: Any = tuple(x if x is not None else self._zeros(i) for i, x in enumerate(grads))
+            some = next((x for x in grads if x is not None), None)
+            g: Any = tuple(x if x is not None else self._zeros(i, some) for i, x in enumerate(grads))
         else:
             g = grads[0]
         values: dict[str, Any] = {"defined": tuple([x is not None for x in grads])} if op.multi else {}
@@ -214,11 +215,12 @@ class OpNode(Node):
         meta = self.input_metas[op.tensors.index(owner)]
         return tuple(meta[0]) if meta is not None else ()
 
-    def _zeros(self, i: int) -> Any:
+    def _zeros(self, i: int, like: Any) -> Any:
+        """The gradient of an output that nothing was made of, where the others are (the device may be a transform's)."""
         from ..ops.creation import zeros
 
         shape, dtype, device = self.outputs[i]
-        return zeros(shape, dtype=dtype, device=device)
+        return zeros(shape, dtype=dtype, device=device) if like is None else like.new_zeros(shape, dtype=dtype)
 
     def saved_facts(self) -> list[dict[str, Any]]:
         facts = []

@@ -268,3 +268,6 @@ def _nll(op: Op, pairs: Any, statics: tuple[Any, ...], size: int) -> Made:
     logs, target = _batch(pairs[0], size), _batch(pairs[1], size)
     out = dispatch.call(op, (logs.reshape(-1, logs.shape[-1]), target.reshape(-1), pairs[2][0]), statics)
     return out.reshape(size, -1), True
+
+
+from . import window_rules as window_rules  # noqa: E402  (enters its rules here)
