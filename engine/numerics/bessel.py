@@ -7,11 +7,12 @@ of Abramowitz and Stegun 9.2.5, 9.2.6 and 10.4.59 to 10.4.60, which are Chebyshe
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from . import coefficients as c
-from .blocks import chebyshev, pieces
+from .blocks import chebyshev, chebyshev_single, pieces
 
 _TWO_OVER_PI = 2.0 / math.pi
 _NEAR_SQUARE = 32.0
@@ -128,6 +129,33 @@ def _grown(x: np.ndarray, scaled: np.ndarray) -> np.ndarray:
     return np.where(np.isinf(x), np.copysign(np.inf, scaled), half * (half * scaled))
 
 
+def _single(
+    near: tuple[float, ...], far: tuple[float, ...], odd: bool, scaled: bool
+) -> Callable[[np.ndarray], np.ndarray]:
+    """I0 or I1, or the scaled form, of float32 vectors; as in PyTorch, I1 has shorter series there, which decides last digits."""
+    least = 2.0**-26 if odd else 0.0
+
+    def function(x: np.ndarray) -> np.ndarray:
+        size = np.abs(x)
+        growth = np.float32(1) if scaled else np.exp(size.astype(np.float64)).astype(np.float32)
+        inner = np.minimum(size, np.float32(8))
+        outer = np.maximum(size, np.float32(8))
+        close = chebyshev_single(near, inner / np.float32(2) - np.float32(2), least)
+        close = growth * inner * close if odd else growth * close
+        away = growth * chebyshev_single(far, np.float32(32) / outer - np.float32(2), least) / np.sqrt(outer)
+        value = np.where(size <= 8, close, away)
+        value = np.where(np.isinf(size), np.float32(0 if scaled else np.inf), value)
+        return np.where(np.isnan(x), x, np.copysign(value, x) if odd else value)
+
+    return function
+
+
+i0_single = _single(c.I0_NEAR, c.I0_FAR, False, False)
+i0e_single = _single(c.I0_NEAR, c.I0_FAR, False, True)
+i1_single = _single(c.I1_NEAR, c.I1_FAR, True, False)
+i1e_single = _single(c.I1_NEAR, c.I1_FAR, True, True)
+
+
 def k0e(x: np.ndarray) -> np.ndarray:
     """exp(x) K0(x); infinite at 0, NaN below."""
     return _second_kind(x, lambda v: chebyshev(c.K0_NEAR, 0.5 * v * v - 1.0) - np.log(0.5 * v) * i0(v), c.K0_FAR)
@@ -138,7 +166,7 @@ def k1e(x: np.ndarray) -> np.ndarray:
     return _second_kind(x, lambda v: np.log(0.5 * v) * i1(v) + chebyshev(c.K1_NEAR, 0.5 * v * v - 1.0) / v, c.K1_FAR)
 
 
-def _second_kind(x: np.ndarray, near, far: tuple[float, ...]) -> np.ndarray:
+def _second_kind(x: np.ndarray, near: Callable[[np.ndarray], np.ndarray], far: tuple[float, ...]) -> np.ndarray:
     return pieces(
         x,
         (x < 0, lambda v: np.full_like(v, np.nan)),

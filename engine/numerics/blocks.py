@@ -12,8 +12,13 @@ BLOCK = 4096
 """Elements at a time."""
 
 
-def blockwise(function: Callable[..., np.ndarray], count: int = 1) -> Callable[..., np.ndarray]:
-    """A kernel of `count` arrays (or numbers), then plain arguments, then `out=`, from a function of float64 vectors."""
+def blockwise(
+    function: Callable[..., np.ndarray], count: int = 1, single: Callable[..., np.ndarray] | None = None
+) -> Callable[..., np.ndarray]:
+    """A kernel of `count` arrays (or numbers), then plain arguments, then `out=`, from a function of float64 vectors.
+
+    `single` is the function for float32 and narrower types, of float32 vectors; without it they are computed in float64.
+    """
 
     def kernel(*args: Any, out: np.ndarray | None = None) -> np.ndarray:
         arrays, statics = args[:count], args[count:]
@@ -23,9 +28,10 @@ def blockwise(function: Callable[..., np.ndarray], count: int = 1) -> Callable[.
         shape = arrays[0].shape
         flat = [np.reshape(a, -1) for a in arrays]
         result = np.empty(flat[0].size, kind)
+        run, work = (function, np.float64) if single is None or kind.itemsize > 4 else (single, np.float32)
         for start in range(0, result.size, BLOCK):
             part = slice(start, start + BLOCK)
-            result[part] = function(*[f[part].astype(np.float64) for f in flat], *statics)
+            result[part] = run(*[f[part].astype(work) for f in flat], *statics)
         result = result.reshape(shape)
         if out is None:
             return result
@@ -55,6 +61,19 @@ def chebyshev(coefficients: Sequence[float], t: np.ndarray) -> np.ndarray:
         spare += c
         after, here, spare = here, spare, after
     return t * here - after + coefficients[0]
+
+
+def chebyshev_single(coefficients: Sequence[float], t: np.ndarray, least: float = 0.0) -> np.ndarray:
+    """The same in single precision, without the terms below `least` times the largest; `t` from -2 to 2."""
+    limit = max(map(abs, coefficients)) * least
+    last = max(k for k, c in enumerate(coefficients) if abs(c) > limit)
+    after = np.zeros_like(t)
+    here = np.full_like(t, np.float32(coefficients[last]))
+    before = after
+    for c in [*coefficients[last - 1 : 0 : -1], 2.0 * coefficients[0]]:
+        before, after = after, here
+        here = t * after - before + np.float32(c)
+    return np.float32(0.5) * (here - before)
 
 
 def horner(coefficients: Sequence[float], x: np.ndarray) -> np.ndarray:

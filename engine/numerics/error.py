@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import coefficients as c
-from .blocks import BLOCK, chebyshev, horner, pieces
+from .blocks import blockwise, chebyshev, horner, pieces
 
 ROOT_HALF = math.sqrt(0.5)
 ROOT_TWO = math.sqrt(2.0)
@@ -54,21 +54,11 @@ def erf(x: np.ndarray) -> np.ndarray:
     )
 
 
-def erf_single(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """erf in single precision, for arrays of any shape: one quotient of polynomials in x^2."""
-    flat = np.reshape(x, -1)
-    result = np.empty(flat.size, np.float32)
-    for start in range(0, flat.size, 2 * BLOCK):
-        v = np.clip(flat[start : start + 2 * BLOCK], np.float32(-4), np.float32(4))
-        s = v * v
-        v = v * horner(c.ERF_SINGLE_P, s)
-        v /= horner(c.ERF_SINGLE_Q, s)
-        np.clip(v, np.float32(-1), np.float32(1), out=result[start : start + 2 * BLOCK])
-    result = result.reshape(x.shape)
-    if out is None:
-        return result
-    np.copyto(out, result, casting="same_kind")
-    return out
+def _erf_single(x: np.ndarray) -> np.ndarray:
+    """erf to single precision: one quotient of polynomials in x^2."""
+    x = np.clip(x, -4.0, 4.0)
+    s = x * x
+    return np.clip(x * horner(c.ERF_SINGLE_P, s) / horner(c.ERF_SINGLE_Q, s), -1.0, 1.0)
 
 
 def erfc(x: np.ndarray) -> np.ndarray:
@@ -121,8 +111,9 @@ def log_ndtr(x: np.ndarray) -> np.ndarray:
     )
 
 
+_erf_single_array, _erf_array = blockwise(_erf_single), blockwise(erf)
+
+
 def erf_array(x: Any, out: Any = None) -> np.ndarray:
     """erf of a floating-point array, in its precision."""
-    from .blocks import blockwise
-
-    return erf_single(x, out) if x.dtype.itemsize <= 4 else blockwise(erf)(x, out=out)
+    return (_erf_single_array if x.dtype.itemsize <= 4 else _erf_array)(x, out=out)

@@ -102,6 +102,30 @@ def digamma(x: np.ndarray) -> np.ndarray:
     )
 
 
+def digamma_single(x: np.ndarray) -> np.ndarray:
+    """digamma of float32 vectors: moved up to 10 or beyond, then the asymptotic series."""
+    one = np.float32(1)
+    positive = np.where(x > 0, x, one - x)
+    total = np.zeros_like(x)
+    for _ in range(10):
+        low = positive < 10
+        if not low.any():
+            break
+        total = np.where(low, total - one / positive, total)
+        positive = np.where(low, positive + one, positive)
+    inverse = one / (positive * positive)
+    series = np.zeros_like(x)
+    for k in range(7, 0, -1):
+        series = series * inverse + np.float32(_BERNOULLI[k - 1] / (2 * k))
+    value = total + np.log(positive) - np.float32(0.5) / positive - inverse * series
+    turn = x.astype(np.float64)
+    turn -= np.rint(turn)
+    value = np.where(x < 0, value - (np.pi / np.tan(np.pi * turn)).astype(np.float32), value)
+    value = np.where((x < 0) & (turn == 0), np.float32(np.nan), value)
+    value = np.where(x == 0, -np.copysign(np.float32(np.inf), x), value)
+    return np.where(np.isposinf(x), x, value)
+
+
 def zeta(s: np.ndarray, q: np.ndarray) -> np.ndarray:
     """The Hurwitz zeta function: the sum of (q + k)^-s over k >= 0, for s > 1.
 

@@ -30,12 +30,15 @@ def _exp(x: Tensor) -> Tensor:
     return op_functions["exp"](x)
 
 
-def _special(name: str, function: Callable[[np.ndarray], np.ndarray], label: str = "", **parts: Any) -> Op:
-    """A function of one argument that stands in `torch.special` alone."""
-    words = {} if not label else {"refusals": {"": label}}
+Vectors = Callable[[np.ndarray], np.ndarray]
+
+
+def _special(name: str, function: Vectors, single: Vectors | None = None, **parts: Any) -> Op:
+    """A function of one argument that stands in `torch.special` alone; `single` is for float32."""
     return pointwise(
-        name, cpu=blockwise(function), result="float", wide=True, accepts="bif", spaces=SPECIAL, method=False, inplace=False,
-        backward="Special" + "".join(p.capitalize() for p in name.split("_")), doc=function.__doc__ or "", **words, **parts,
+        name, cpu=blockwise(function, single=single), result="float", wide=single is None, accepts="bif", spaces=SPECIAL,
+        method=False, inplace=False, backward="Special" + "".join(p.capitalize() for p in name.split("_")),
+        doc=function.__doc__ or "", **parts,
     )  # fmt: skip
 
 
@@ -95,7 +98,7 @@ LGAMMA = pointwise(
     grads={"input": lambda g, input: g * op_functions["digamma"](input)},
 )  # fmt: skip
 DIGAMMA = pointwise(
-    "digamma", cpu=blockwise(gamma.digamma), expr="digamma(input)", result="float", wide=True, accepts="bif", refusals={"": "digamma"},
+    "digamma", cpu=blockwise(gamma.digamma, single=gamma.digamma_single), expr="digamma(input)", result="float", accepts="bif", refusals={"": "digamma"},
     spaces=("torch", "special", "special.psi"), doc=gamma.digamma.__doc__ or "",
     grads={"input": lambda g, input: g * polygamma(1, input)},
 )  # fmt: skip
@@ -170,19 +173,23 @@ def _sign(x: Tensor) -> Tensor:
 
 
 I0 = pointwise(
-    "i0", cpu=blockwise(bessel.i0), result="float", accepts="bif", spaces=("torch", "special"), refusals={"": "i0_vml_cpu"},
+    "i0", cpu=blockwise(bessel.i0, single=bessel.i0_single), result="float", accepts="bif", spaces=("torch", "special"), refusals={"": "i0_vml_cpu"},
     doc=bessel.i0.__doc__ or "", grads={"input": lambda g, input: g * op_functions["i1"](input)},
 )  # fmt: skip
 I0E = _special(
     "i0e",
     bessel.i0e,
+    bessel.i0e_single,
     grads={"input": lambda g, input, result: g * (op_functions["i1e"](input) - _sign(input) * result)},
 )
 I1 = _special(
-    "i1", bessel.i1, grads={"input": lambda g, input, result: g * (op_functions["i0"](input) - _over(input, result))}
+    "i1",
+    bessel.i1,
+    bessel.i1_single,
+    grads={"input": lambda g, input, result: g * (op_functions["i0"](input) - _over(input, result))},
 )
 I1E = _special(
-    "i1e", bessel.i1e,
+    "i1e", bessel.i1e, bessel.i1e_single,
     grads={
         "input": lambda g, input, result: g
         * (op_functions["i0e"](input) - _over(input, result) - _sign(input) * result)
