@@ -46,7 +46,8 @@ class TapescopeApp(Serial):
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: list[BindingType] = []
 
-    DEFAULT_CSS = """
+    CSS = """
+    ToastRack { margin-bottom: 2; }
     Toast { max-width: 70; }
     CommandPalette > Vertical { margin-top: 2; }
     """
@@ -196,7 +197,7 @@ def run_app(path: str | PathLike[str] | None = None, device: str | None = None, 
     """
     app = TapescopeApp(path, device, torch)
     app.run()
-    if app.return_code and app.notebook_screen.keeper.unsaved:
+    if app.return_code and app._shown is not None and app._shown.keeper.unsaved:
         print(
             "Tapescope failed. What you typed is kept; it is offered when you open the notebook again.", file=sys.stderr
         )

@@ -10,7 +10,7 @@ import inspect
 import time
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -97,6 +97,7 @@ class NotebookScreen(Screen[None]):
         self._clock = clock
         self._keymap = make_keymap()
         self._share = 38
+        self._cold = True
         self._look: tuple[Theme, Look] | None = None
         self._completion: int | None = None
         self._documentation: int | None = None
@@ -387,6 +388,9 @@ class NotebookScreen(Screen[None]):
     def on_kernel_events(self, event: KernelEvents) -> None:
         event.stop()
         update = self.session.apply(event.events)
+        if self._cold and self.session.info.state == "idle":
+            self._cold = False
+            self.inspector.tape.warm()
         if update.tape and self.session.tape is not None:
             self.inspector.tape.take(self.session.tape.tape, self.session.tape.live)
             self.inspector.refresh_head()
@@ -638,7 +642,7 @@ class NotebookScreen(Screen[None]):
             StatusFacts(
                 file=self.notebook.path.name if self.notebook.path is not None else "untitled",
                 unsaved=self.keeper.unsaved,
-                kernel=type(info)(**{name: getattr(info, name) for name in info.__dataclass_fields__}),
+                kernel=replace(info),
                 running=self._running_name(running),
                 elapsed=self.session.elapsed() if running is not None else 0.0,
                 waiting=self.session.waiting,

@@ -6,6 +6,7 @@ cursor, the folds and the scrolling stay where they were.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,13 @@ _Key = tuple[str, str, int, int, int]
 
 LineThatRan = Callable[[str, int | None, int], int | None]
 """(cell, revision, line of its text now) to the line it had in that revision, None where it had none; lines from 1."""
+
+
+def _import_views() -> None:
+    try:
+        from ...graphviz_views import outline, tape  # noqa: F401
+    except Exception:  # told where a tape is drawn
+        pass
 
 
 class TapeView(RowsView):
@@ -63,6 +71,11 @@ class TapeView(RowsView):
             "appears here."
         )
 
+    @staticmethod
+    def warm() -> None:
+        """Import the views in the background: they bring the engine with them, and the first tape should not wait."""
+        threading.Thread(target=_import_views, name="tapescope-views", daemon=True).start()
+
     # -- content ------------------------------------------------------------------------------------
 
     @property
@@ -95,7 +108,7 @@ class TapeView(RowsView):
 
     def _draw_pending(self) -> None:
         tape, self._pending = self._pending, None
-        # Imported with the first tape: the views bring the engine with them, and the first paint should not wait for it.
+        # Not at the top: the first paint should not wait for what the views bring with them (see `warm`).
         from ...graphviz_views.outline import Outline
         from ...graphviz_views.tape import build_tape
 
