@@ -596,7 +596,7 @@ def conv_transpose3d(
     return _conv_transpose(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@operator(method=False)
+@operator(spaces=_SPACES, method=False)
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """Convolution over a length with the time first: input [T, N, C], weight [K, C, O], bias [O]; result [T', N, O]."""
     out = convolution(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, (1,), (pad,), (1,), False, (0,), 1)

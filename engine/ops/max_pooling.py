@@ -30,13 +30,14 @@ from .pooling import (
     window_counts,
     window_numbers,
 )
-from .table import Op
+from .table import OPS, Op
 from .windows import Ints, blocks, offsets
 
 # -- maxima: kernels ------------------------------------------------------------------------------
 
 
-def _lowest(kind: np.dtype) -> Any:
+def lowest(kind: np.dtype) -> Any:
+    """What every number is at least."""
     return -np.inf if kind.kind == "f" else np.iinfo(kind).min
 
 
@@ -44,7 +45,7 @@ def _has_nan(x: np.ndarray) -> bool:
     return x.dtype.kind == "f" and bool(x.size) and bool(np.isnan(x.max()))
 
 
-def _take_larger(best: np.ndarray, code: np.ndarray, candidate: np.ndarray, number: int, nan: bool) -> None:
+def take_larger(best: np.ndarray, code: np.ndarray, candidate: np.ndarray, number: Any, nan: bool) -> None:
     """Keep the larger elements and the number of who had them; NaN is larger than all."""
     wins = candidate > best
     if nan:
@@ -69,7 +70,7 @@ def _max_direct(
         base = base[..., None] * size + corner
         places = places[..., None] * size + np.arange(k) * d
     places = places.reshape(-1)
-    values = np.full((len(x), *counts), _lowest(x.dtype), x.dtype)
+    values = np.full((len(x), *counts), lowest(x.dtype), x.dtype)
     index = np.empty(values.shape, np.int64)
     nan = _has_nan(x)
     steps = list(offsets(kernel, stride, padding, dilation, counts, sizes))
@@ -78,7 +79,7 @@ def _max_direct(
         code[...] = first
         for number, (_, windows, elements) in enumerate(steps):
             at = (slice(None), *windows)
-            _take_larger(best[at], code[at], x[(slice(i, j), *elements)], number, nan)
+            take_larger(best[at], code[at], x[(slice(i, j), *elements)], number, nan)
         np.add(places[code], base, out=index[i:j])
     return values, index
 
@@ -89,10 +90,10 @@ def _max_by_axes(x: np.ndarray, tables: list[np.ndarray]) -> tuple[np.ndarray, n
     index: Any = None
     for axis in range(len(tables), 0, -1):
         table = tables[axis - 1]
-        best = np.full((*x.shape[:axis], len(table), *x.shape[axis + 1 :]), _lowest(x.dtype), x.dtype)
+        best = np.full((*x.shape[:axis], len(table), *x.shape[axis + 1 :]), lowest(x.dtype), x.dtype)
         code = np.zeros(best.shape, np.int32)
         for k in range(table.shape[1]):
-            _take_larger(best, code, np.take(x, table[:, k], axis), k, nan)
+            take_larger(best, code, np.take(x, table[:, k], axis), k, nan)
         after = (1,) * (x.ndim - axis - 1)
         window = np.arange(len(table)).reshape(-1, *after)
         place = table[window, code]
@@ -196,6 +197,11 @@ def _max_primitives(rank: int) -> tuple[Op, Op, Op]:
 
 
 _MAX = {rank: _max_primitives(rank) for rank in (2, 3)}
+
+
+def returned_maxima(rank: int) -> Op:
+    """The primitive that puts gradients where the maxima were."""
+    return OPS[f"max_pool{rank}d_with_indices_backward"]
 
 
 def _pool_max(rank: int, input: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> Any:

@@ -55,7 +55,12 @@ for rank in (2, 3):
     SAMPLES |= {
         f"max_pool{rank}d_with_indices": lambda t, many=many, rank=rank: (
             lambda x: call(
-                f"max_pool{rank}d_with_indices", (*many, 2, 3), (*many, 1, 2), (0,) * (rank - 1) + (1,), (1,) * rank, True
+                f"max_pool{rank}d_with_indices",
+                (*many, 2, 3),
+                (*many, 1, 2),
+                (0,) * (rank - 1) + (1,),
+                (1,) * rank,
+                True,
             )(distinct(x))[0],
             [t(2, *many, 3, 4)],
         ),
@@ -64,27 +69,46 @@ for rank in (2, 3):
             [t(2, *many, 2, 3)],
         ),
         f"adaptive_max_pool{rank}d": lambda t, many=many, rank=rank: (
-            lambda x: call(f"adaptive_max_pool{rank}d", (*many, 2, 3))(distinct(x))[0], [t(2, *many, 3, 4)],
+            lambda x: call(f"adaptive_max_pool{rank}d", (*many, 2, 3))(distinct(x))[0],
+            [t(2, *many, 3, 4)],
         ),
         f"max_unpool{rank}d": lambda t, many=many, rank=rank: (
-            lambda x: call(f"max_unpool{rank}d", (*many, 3, 4))(x, torch.arange(6).reshape(*many, 2, 3) * 2), [t(*many, 2, 3)],
+            lambda x: call(f"max_unpool{rank}d", (*many, 3, 4))(x, torch.arange(6).reshape(*many, 2, 3) * 2),
+            [t(*many, 2, 3)],
         ),
         f"avg_pool{rank}d": lambda t, many=many, rank=rank: (
-            call(f"avg_pool{rank}d", (*many, 2, 3), (*many, 1, 2), (0,) * (rank - 1) + (1,), True, False, None), [t(2, *many, 3, 4)],
+            call(f"avg_pool{rank}d", (*many, 2, 3), (*many, 1, 2), (0,) * (rank - 1) + (1,), True, False, None),
+            [t(2, *many, 3, 4)],
         ),
         f"avg_pool{rank}d_backward": lambda t, many=many, rank=rank: (
             call(
-                f"avg_pool{rank}d_backward", (*many, 2, 3), (*many, 1, 2), (0,) * (rank - 1) + (1,), False, True, 3, (*many, 3, 4)
+                f"avg_pool{rank}d_backward",
+                (*many, 2, 3),
+                (*many, 1, 2),
+                (0,) * (rank - 1) + (1,),
+                False,
+                True,
+                3,
+                (*many, 3, 4),
             ),
             [t(2, *many, 2, 2)],
         ),
         f"adaptive_avg_pool{rank}d": lambda t, many=many, rank=rank: (
-            call(f"adaptive_avg_pool{rank}d", (*many, 2, 3)), [t(2, *many, 3, 4)],
+            call(f"adaptive_avg_pool{rank}d", (*many, 2, 3)),
+            [t(2, *many, 3, 4)],
         ),
         f"adaptive_avg_pool{rank}d_backward": lambda t, many=many, rank=rank: (
-            call(f"adaptive_avg_pool{rank}d_backward", (*many, 2, 3), (*many, 3, 4)), [t(2, *many, 2, 3)],
+            call(f"adaptive_avg_pool{rank}d_backward", (*many, 2, 3), (*many, 3, 4)),
+            [t(2, *many, 2, 3)],
         ),
-    }  # fmt: skip
+    }  # fmt: skipfor rank in (2, 3):
+    SAMPLES[f"fractional_max_pool{rank}d"] = lambda t, rank=rank: (
+        lambda x: call(f"fractional_max_pool{rank}d", (2,) * rank, (2,) * rank)(
+            distinct(x), torch.full((1, 2, rank), 0.4, dtype=torch.float64)
+        )[0],
+        [t(1, 2, *[5] * rank)],
+    )  # fmt: skip
+
 
 # -- resampling -----------------------------------------------------------------------------------
 
