@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 
+from .ops.creation import tensor  # noqa: E402  (the function, not the file of that name)
+
 __version__ = "2.13.0+tapescope"
 
 for _name, _value in {**_dtypes.DTYPES, **_dtypes.ALIASES}.items():

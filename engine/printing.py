@@ -127,7 +127,7 @@ class _Layout:
         self.summarize = array.size > options.threshold
         shown = _edges(array) if self.summarize else array
         if array.dtype.kind == "c":
-            real, imaginary = _Format(shown.real), _Format(shown.imag)
+            real, imaginary = _Format(np.real(shown)), _Format(np.imag(shown))
             self.width = real.width + imaginary.width + 3
             self.element = lambda z: _complex_text(real(z.real), imaginary(z.imag))
         else:

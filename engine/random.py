@@ -440,7 +440,7 @@ def uniform(out: np.ndarray, low: float = 0.0, high: float = 1.0, generator: Gen
 
 
 def _as_real(out: np.ndarray) -> np.ndarray:
-    return out[..., None].view(out.real.dtype)
+    return out[..., None].view(np.real(out).dtype)
 
 
 def _normal_doubles(n: int, g: Generator) -> np.ndarray:

@@ -41,6 +41,7 @@ class Tensor:
     _seen_version: int = 0
     _creation: str = ""
     _maker: str = ""
+    _label: str = ""
     _accumulator: Any = None
     _hooks: list[Callable[..., Any]] | None = None
     _retains: bool = False

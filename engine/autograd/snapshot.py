@@ -20,7 +20,7 @@ NODE_LIMIT = 20_000
 
 def name_parameter(tensor: Tensor, name: str) -> None:
     """Remember the dotted name of a parameter, for the label of its leaf."""
-    tensor.__dict__["_label"] = name
+    tensor._label = name
 
 
 def snapshot(roots: Any, limit: int = NODE_LIMIT) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def describe(node: Node) -> dict[str, Any]:
         "kind": "leaf" if leaf else "op",
         "op": "leaf" if leaf else (node.op.name if node.op is not None else node.name()),
         "name": node.name(),
-        "label": node.variable.__dict__.get("_label", "") if isinstance(node, AccumulateGrad) else "",
+        "label": node.variable._label if isinstance(node, AccumulateGrad) else "",
         "inputs": [e[0].sequence_nr for e in node.edges if e is not None],
         "outputs": [{"shape": list(m[0]), "dtype": m[1].name, "device": m[2]} for m in node.outputs if m is not None],
         "module": node.module if not leaf else "",

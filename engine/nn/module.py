@@ -47,7 +47,7 @@ def _paths_below(root: Module, label: str) -> dict[int, str]:
         return known[2]
     paths = {id(m): f"{label}.{name}" if name else label for name, m in root.named_modules()}
     for name, p in root.named_parameters():
-        p.__dict__["_label"] = name  # what the tape calls its leaf
+        p._label = name  # what the tape calls its leaf
     _known_paths[root] = (module_path.structure_epoch, label, paths)
     return paths
 

@@ -77,7 +77,7 @@ def along(x: np.ndarray, axis: int, t: Taps) -> np.ndarray:
     shape = (*x.shape[:axis], t.count, *x.shape[axis + 1 :])
     out: Any = None
     after = (1,) * (x.ndim - axis - 1)
-    kind = x.real.dtype
+    kind = np.real(x).dtype
     lead = (slice(None),) * axis
     for results, elements, weights, without in t.columns:
         part = np.take(x, elements, axis)

@@ -299,7 +299,7 @@ def test_snapshot_is_plain_data():
     import json
 
     x = torch.ones(2, 3, requires_grad=True)
-    x.__dict__["_label"] = "weight"
+    x._label = "weight"
     loss = (x.exp() @ torch.ones(3, 2)).sum()
     tape = torch.autograd.snapshot(loss)
     assert json.loads(json.dumps(tape)) == tape
