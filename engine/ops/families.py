@@ -50,6 +50,7 @@ from . import (
     triangles,
     trigonometric,
     views,
+    weight_norm,
 )
 
 __all__ = [
@@ -102,4 +103,5 @@ __all__ = [
     "triangles",
     "trigonometric",
     "views",
+    "weight_norm",
 ]

@@ -10,6 +10,7 @@ import warnings
 from pathlib import Path
 
 import torch
+import torch.nn.utils.prune
 
 
 def main():
