@@ -80,7 +80,7 @@ def _scale_slope(g: Any, weight: Tensor, indices: Tensor, owner: Tensor) -> Tens
     return (g[0].index_select(0, owner) * weight.index_select(0, indices)).sum(1)
 
 
-_GRADS = {"weight": _weight_slope, "scale": _scale_slope}
+_GRADS: dict[str | tuple[str, ...], Any] = {"weight": _weight_slope, "scale": _scale_slope}
 _TENSORS, _STATICS = "weight indices owner scale", "bags mode by_count"
 EMBEDDING_BAG = Op(
     "embedding_bag", _TENSORS, _STATICS, kind="index", cpu=_reduced, multi=True, grads=_GRADS,

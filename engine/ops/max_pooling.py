@@ -141,7 +141,9 @@ def _put_back(g: np.ndarray, index: np.ndarray, size: Ints, distinct: bool) -> n
     rank = len(size)
     lead = g.shape[: g.ndim - rank]
     planes, each = numel(lead), numel(size)
-    places = (index.reshape(planes, -1) + np.arange(planes)[:, None] * each).reshape(-1)
+    places = (
+        index.reshape(planes, numel(index.shape[index.ndim - rank :])) + np.arange(planes)[:, None] * each
+    ).reshape(-1)
     values = g.reshape(-1)
     if distinct:
         out = np.zeros(planes * each, g.dtype)

@@ -105,7 +105,7 @@ def _maps(mode: str, sizes: Ints, pad: Ints) -> tuple[Taps, ...]:
     )
 
 
-def _repeating(name: str, mode: str) -> Op:
+def _repeating(name: str, mode: str, node: str) -> Op:
     """The primitive of one mode and its transpose, each the gradient of the other."""
 
     def forward(x: np.ndarray, padding: Ints) -> np.ndarray:
@@ -115,25 +115,26 @@ def _repeating(name: str, mode: str) -> Op:
         return along_last(g, tuple(transposed(t) for t in _maps(mode, size, padding)))
 
     op = Op(
-        name, "input", "padding", kind="index", cpu=forward, shape=_padded_shape,
+        name, "input", "padding", kind="index", cpu=forward, shape=_padded_shape, backward=node,
         grads={"input": lambda g, input_shape, padding: dispatch.call(back, (g,), (padding, input_shape))},
     )  # fmt: skip
     back = Op(
-        name + "_backward", "grad_output", "padding size", kind="index", cpu=backward, shape=lambda g, padding, size: size,
+        name + "_backward", "grad_output", "padding size", kind="index", cpu=backward, backward=node + "Backward",
+        shape=lambda g, padding, size: size,
         grads={"grad_output": lambda g, padding: dispatch.call(op, (g,), (padding,))},
     )  # fmt: skip
     return op
 
 
 _REPEATING = {
-    ("reflect", 1): _repeating("reflection_pad1d", "reflect"),
-    ("reflect", 2): _repeating("reflection_pad2d", "reflect"),
-    ("reflect", 3): _repeating("reflection_pad3d", "reflect"),
-    ("replicate", 1): _repeating("replication_pad1d", "replicate"),
-    ("replicate", 2): _repeating("replication_pad2d", "replicate"),
-    ("replicate", 3): _repeating("replication_pad3d", "replicate"),
+    ("reflect", 1): _repeating("reflection_pad1d", "reflect", "ReflectionPad1D"),
+    ("reflect", 2): _repeating("reflection_pad2d", "reflect", "ReflectionPad2D"),
+    ("reflect", 3): _repeating("reflection_pad3d", "reflect", "ReflectionPad3D"),
+    ("replicate", 1): _repeating("replication_pad1d", "replicate", "ReplicationPad1D"),
+    ("replicate", 2): _repeating("replication_pad2d", "replicate", "ReplicationPad2D"),
+    ("replicate", 3): _repeating("replication_pad3d", "replicate", "ReplicationPad3D"),
 }
-_CIRCULAR = _repeating("circular_pad", "circular")
+_CIRCULAR = _repeating("circular_pad", "circular", "CircularPad")
 
 
 def _check_repeating(mode: str, input: Tensor, pads: Ints) -> None:

@@ -31,7 +31,7 @@ WHERE = Op(
 )  # fmt: skip
 
 
-@operator(out=True)
+@operator(out=True, method=False)
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """Elements of `input` where `condition`, else of `other`; with the condition alone, the indices of its true elements.
 
@@ -61,6 +61,12 @@ def _operand(like: Tensor, value: Any, kind: Any) -> Tensor:
 
 
 op_functions["where"] = where
+
+
+@operator(name="where", spaces=("method",))
+def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """This tensor's elements where `condition`, else those of `other`."""
+    return where(condition, self, other)
 
 
 @operator(inplace=True)
