@@ -2,6 +2,7 @@
 
 Near zero they are Chebyshev series (after taking out what is singular there), further out amplitude and phase with the parts P and Q
 of Abramowitz and Stegun 9.2.5, 9.2.6 and 10.4.59 to 10.4.60, which are Chebyshev series in the inverse argument.
+Of infinite arguments the functions that grow or oscillate are NaN, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -50,7 +51,6 @@ def j0(x: np.ndarray) -> np.ndarray:
     return pieces(
         x,
         (x <= 8, lambda v: chebyshev(c.J0_NEAR, _t(v))),
-        (np.isinf(x), np.zeros_like),
         (x > 8, lambda v: _order_0(v, False)),
     )
 
@@ -61,7 +61,6 @@ def j1(x: np.ndarray) -> np.ndarray:
     return pieces(
         x,
         (size <= 8, lambda v: v * chebyshev(c.J1_NEAR, _t(v))),
-        (np.isinf(x), np.zeros_like),
         (size > 8, lambda v: np.copysign(1.0, v) * _order_1(np.abs(v), False)),
     )
 
@@ -72,7 +71,6 @@ def y0(x: np.ndarray) -> np.ndarray:
         x,
         (x < 0, lambda v: np.full_like(v, np.nan)),
         (x <= 8, lambda v: chebyshev(c.Y0_NEAR, _t(v)) + _TWO_OVER_PI * np.log(v) * j0(v)),
-        (np.isinf(x), np.zeros_like),
         (x > 8, lambda v: _order_0(v, True)),
     )
 
@@ -88,7 +86,6 @@ def y1(x: np.ndarray) -> np.ndarray:
         (x < 0, lambda v: np.full_like(v, np.nan)),
         (x == 0, lambda v: np.full_like(v, -np.inf)),
         (x <= 8, near),
-        (np.isinf(x), np.zeros_like),
         (x > 8, lambda v: _order_1(v, True)),
     )
 
@@ -124,9 +121,9 @@ def i1(x: np.ndarray) -> np.ndarray:
 
 
 def _grown(x: np.ndarray, scaled: np.ndarray) -> np.ndarray:
-    """exp(|x|) times a scaled value, in two steps, so that only the product may overflow; infinite arguments give infinities."""
+    """exp(|x|) times a scaled value, in two steps, so that only the product may overflow; NaN where x is infinite."""
     half = np.exp(0.5 * np.abs(x))
-    return np.where(np.isinf(x), np.copysign(np.inf, scaled), half * (half * scaled))
+    return half * (half * scaled)
 
 
 def _single(
@@ -144,7 +141,6 @@ def _single(
         close = growth * inner * close if odd else growth * close
         away = growth * chebyshev_single(far, np.float32(32) / outer - np.float32(2), least) / np.sqrt(outer)
         value = np.where(size <= 8, close, away)
-        value = np.where(np.isinf(size), np.float32(0 if scaled else np.inf), value)
         return np.where(np.isnan(x), x, np.copysign(value, x) if odd else value)
 
     return function
@@ -216,7 +212,7 @@ def airy(x: np.ndarray) -> np.ndarray:
 
     return pieces(
         x,
-        (np.isinf(x), lambda v: np.where(v > 0, 0.0, np.nan)),
+        (np.isinf(x), lambda v: np.full_like(v, np.nan)),
         (x > 2, decaying),
         (x >= -5, lambda v: chebyshev(c.AIRY_NEAR, (v + 1.5) / 3.5)),
         (x < -5, oscillating),

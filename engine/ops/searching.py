@@ -140,6 +140,12 @@ def _narrowed(out: Tensor, out_int32: bool) -> Tensor:
     return out.to(dtypes.int32) if out_int32 else out
 
 
+def _ordered(label: str, *tensors: Tensor) -> None:
+    for t in tensors:
+        if t.dtype.is_complex or t.dtype.category == dtypes.BOOL:
+            raise NotImplementedError(f"\"{label}\" not implemented for '{dispatch.type_name(t.dtype)}'")
+
+
 @operator(method=False, out=True)
 def searchsorted(
     sorted_sequence: Tensor,
@@ -166,8 +172,7 @@ def searchsorted(
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension"
         )
-    if values.dtype.is_complex or sequence.dtype.is_complex:
-        raise NotImplementedError("\"searchsorted_out_cpu\" not implemented for 'ComplexFloat'")
+    _ordered("searchsorted_out_cpu", sequence, values)
     if sequence.ndim != 1 and (sequence.ndim != values.ndim or sequence.shape[:-1] != values.shape[:-1]):
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
@@ -196,8 +201,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     if edges.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({edges.ndim})")
     values = _given_values(input, edges)
-    if values.dtype.is_complex or edges.dtype.is_complex:
-        raise NotImplementedError("\"bucketize_cpu\" not implemented for 'ComplexFloat'")
+    _ordered("bucketize_cpu", edges, values)
     return _narrowed(dispatch.call(SEARCH, (edges.detach(), values), (bool(right),)), out_int32)
 
 

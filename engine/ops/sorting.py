@@ -66,7 +66,10 @@ TopkResult = return_type("topk", "values indices")
 
 
 def _real(name: str, input: Any) -> Tensor:
-    if tensor_argument(name, "input", 1, input).dtype.is_complex:
+    kind = tensor_argument(name, "input", 1, input).dtype
+    if kind.category == dtypes.BOOL and name in ("topk", "kthvalue", "median", "nanmedian"):
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
+    if kind.is_complex:
         label = {"sort": " Sort", "topk": " Topk"}.get(name, name)
         raise RuntimeError(f"{label} does not support complex dtypes on CPU")
     return input

@@ -217,6 +217,6 @@ for _name, _function in {
     "laguerre_polynomial_l": polynomials.laguerre_l, "legendre_polynomial_p": polynomials.legendre_p,
 }.items():  # fmt: skip
     pointwise(
-        _name, "input, n", cpu=blockwise(_function, 2), result="float", accepts="bif", spaces=SPECIAL, method=False, inplace=False,
+        _name, "input, n", cpu=blockwise(_function, 2, _function), result="float", accepts="bif", spaces=SPECIAL, method=False, inplace=False,
         numbers="input n", doc=f"The polynomial of degree `n` at `input`: {_name.replace('_', ' ')}.",
     )  # fmt: skip
