@@ -51,6 +51,7 @@ class WebGPUBackend(Backend):
         self.profile: Profile = HARDWARE
         self.joins: dict[str, Pointwise] = {}
         self.products: dict[str, Pointwise] = {}
+        self.windows_add: Kernel
         self._move = Pointwise(self, "copy", "x", ("x",), "same")
         self._fill = Pointwise(self, "fill", "value", ("value",), "same")
         from . import families

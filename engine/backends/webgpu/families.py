@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import indexing, movement, normalise, products, reductions, small
+from . import indexing, movement, normalise, products, reductions, small, windows
 
 
 def register(backend: Any) -> None:
@@ -19,3 +19,4 @@ def register(backend: Any) -> None:
     indexing.register(backend)
     small.register(backend)
     movement.register(backend)
+    windows.register(backend)
