@@ -11,6 +11,7 @@ from .. import functional as F
 from ..conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..module import Module
 from . import parametrize
+from .orthogonal import orthogonal as orthogonal
 
 
 class _WeightNorm(Module):

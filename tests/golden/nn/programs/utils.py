@@ -131,3 +131,18 @@ tried(utils.remove_spectral_norm, older)
 
 print(utils.skip_init(nn.Linear, 2, 3, bias=False).weight.shape)
 tried(utils.skip_init, nn.ReLU)
+
+# fusing
+for bias in (True, False):
+    conv, bn = nn.Conv2d(2, 3, 3, bias=bias), nn.BatchNorm2d(3)
+    bn.running_mean.normal_()
+    bn.running_var.uniform_(0.5, 2)
+    bn.weight.data.normal_()
+    tried(utils.fuse_conv_bn_eval, conv, bn)
+    pair = nn.Sequential(conv, bn).eval()
+    one = utils.fuse_conv_bn_eval(conv, bn)
+    x = torch.randn(1, 2, 4, 4)
+    print(one, torch.allclose(one(x), pair(x), atol=1e-5), one.bias)
+linear, bn = nn.Linear(2, 3), nn.BatchNorm1d(1).eval()
+tried(utils.fuse_linear_bn_eval, linear.eval(), nn.BatchNorm1d(2).eval())
+print(utils.fuse_linear_bn_eval(linear, bn).weight)
