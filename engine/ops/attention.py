@@ -11,7 +11,7 @@ from .. import dispatch, dtypes
 from ..tensor import Tensor
 from .activation import softmax
 from .composed import composed
-from .declare import operator
+from .declare import c_name, operator
 from .loss import FUNCTIONAL
 from .matmul import linear
 from .nonlinear import where
@@ -107,7 +107,7 @@ def _check_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | N
     if key.dtype is not query.dtype or value.dtype is not query.dtype:
         raise RuntimeError(
             "Expected query, key, and value to have the same dtype, but got query.dtype: "
-            f"{_short(query)} key.dtype: {_short(key)} and value.dtype: {_short(value)} instead."
+            f"{c_name(query.dtype)} key.dtype: {c_name(key.dtype)} and value.dtype: {c_name(value.dtype)} instead."
         )
     if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
         raise RuntimeError(
@@ -121,15 +121,10 @@ def _check_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | N
     if mask.dtype not in (dtypes.bool_, dtypes.float32, query.dtype):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-            f"{_short(mask)} and  query.dtype: {_short(query)} instead."
+            f"{c_name(mask.dtype)} and  query.dtype: {c_name(query.dtype)} instead."
         )
     if is_causal:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
-
-
-def _short(t: Tensor) -> str:
-    name = dispatch.type_name(t.dtype)
-    return {"Long": "long int"}.get(name, name.lower())
 
 
 def _causal(rows: int, columns: int, like: Tensor) -> Tensor:

@@ -106,8 +106,13 @@ op_functions: dict[str, Callable[..., Any]] = {}
 _C_NAMES = {
     "float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
     "uint8": "unsigned char", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
+    "bfloat16": "c10::BFloat16", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
 }  # fmt: skip
+
+
+def c_name(d: Any) -> str:
+    """The name of a dtype in C++, which some of PyTorch's messages use ("long int")."""
+    return _C_NAMES.get(d.name, d.name)
 
 
 def into(out: Tensor, value: Any, name: str, same_dtype: bool = False) -> Tensor:

@@ -13,7 +13,7 @@ from .. import dispatch
 from ..shapes import broadcast_shapes
 from ..tensor import Tensor
 from .creation import number_as
-from .declare import op_functions, operator
+from .declare import c_name, op_functions, operator
 from .table import Op
 
 
@@ -77,9 +77,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
     if mask.dtype.name != "bool":
-        raise RuntimeError(
-            "masked_fill_ only supports boolean masks, but got mask with dtype " + dispatch.type_name(mask.dtype)
-        )
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype " + c_name(mask.dtype))
     if not isinstance(value, Tensor):
         value = input.new_full((), number_as(value, input._dtype))
     elif value._dtype.is_complex and not input._dtype.is_complex:
