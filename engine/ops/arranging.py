@@ -57,7 +57,7 @@ def flipud(input: Tensor) -> Tensor:
 
 ROLL = Op(
     "roll", "input", "shifts dims", kind="index", cpu=lambda x, shifts, dims: np.roll(x, shifts, dims), shape=lambda s, *_: s,
-    grads={"input": lambda g, shifts, dims: g.roll(tuple(-n for n in shifts), dims)},
+    grads={"input": lambda g, shifts, dims: dispatch.call(ROLL, (g,), (tuple(-n for n in shifts), dims))},
 )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     if not steps:
         raise RuntimeError("`shifts` required")
     if not along and len(steps) == 1:
-        return roll(input.reshape(-1), steps, 0).reshape(input.shape)
+        return dispatch.call(ROLL, (input,), (steps, None))
     if len(steps) != len(along):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(along)}")
     if input.ndim == 0:
@@ -80,7 +80,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
 
 
 ROT90 = Op(
-    "rot90", "input", "k dims", kind="index", cpu=lambda x, k, dims: np.array(np.rot90(x, k, dims), order="C"),
+    "rot90", "input", "k dims", kind="index", cpu=lambda x, k, dims: np.array(np.rot90(x, k, dims), order="K"),
     shape=lambda s, k, dims: _rotated_shape(s, k, dims), grads={"input": lambda g, k, dims: g.rot90(-k, dims)},
 )  # fmt: skip
 

@@ -312,6 +312,8 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
     """A tensor of one value; the dtype is the value's where not given."""
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
+    if isinstance(size, int):
+        raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
     made = _made(_sizes((size,)), fill_value, dtype or dtypes.of_scalar(fill_value), device, requires_grad)
     return made if out is None else into(out, made, "full")
 
@@ -629,7 +631,7 @@ def filled(input: Tensor, value: Any) -> Tensor:
     return dispatch.call(FILL, (input, given))
 
 
-FILL = Op("fill", "input value", kind="index", cpu=lambda x, value: np.full(x.shape, value, x.dtype), shape=lambda s, _: s,
+FILL = Op("fill", "input value", kind="index", overload=lambda tensors, _: int(tensors[1]._requires_grad), cpu=lambda x, value: np.full(x.shape, value, x.dtype), shape=lambda s, _: s,
           grads={"input": lambda g: g.new_zeros(g.shape), "value": lambda g: g.sum()})  # fmt: skip
 
 

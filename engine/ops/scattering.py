@@ -132,7 +132,7 @@ def _scatter_add(x: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int)
 
 
 SCATTER = Op(
-    "scatter", "input index src", "dim", kind="index", cpu=_scatter, shape=lambda s, *_: s,
+    "scatter", "input index src", "dim", kind="index", cpu=_scatter, shape=lambda s, *_: s, overload=lambda tensors, _: _of_number(tensors[2]),
     grads={
         "input": lambda g, index, dim: g.scatter(dim, index, 0.0),
         "src": lambda g, index, src_shape, dim: padded(g.gather(dim, index), src_shape),
@@ -142,6 +142,11 @@ SCATTER_ADD = Op(
     "scatter_add", "input index src", "dim", kind="index", cpu=_scatter_add, shape=lambda s, *_: s,
     grads={"input": lambda g: g, "src": lambda g, index, src_shape, dim: padded(g.gather(dim, index), src_shape)},
 )  # fmt: skip
+
+
+def _of_number(src: Tensor) -> int:
+    """PyTorch's overloads (Tensor, Number), numbered 0 and 1: a number is expanded here."""
+    return int(not any(src.stride()) and not src._requires_grad)
 
 
 def padded(g: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -209,15 +214,15 @@ def scatter(
 @operator(inplace=True, out="same dtype")
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """`input` with `src[i][j]` added at `[index[i][j]][j]` (for dim 0)."""
-    tensor_argument("scatter_add", "src", 4, src)
+    tensor_argument("scatter_add", "src", 3, src)
     at, index, source = _scatter_arguments("scatter_add", input, dim, index, src)
     return _shaped(SCATTER_ADD, input, index, source, at)
 
 
 def _shaped(op: Op, input: Tensor, index: Tensor, source: Tensor, *statics: Any) -> Tensor:
-    """The primitive, with 0-d tensors taken as 1-d ones; an empty index changes nothing."""
+    """The primitive, with 0-d tensors taken as 1-d ones."""
     if index.numel() == 0:
-        return input.clone()
+        return dispatch.call(op, (input, index, source), statics)
     if input.ndim and index.ndim:
         return dispatch.call(op, (input, index, source), statics)
     out = dispatch.call(op, (input.reshape(-1), index.reshape(-1), source.reshape(-1)), (0, *statics[1:]))
@@ -265,6 +270,8 @@ def _reduced(x: np.ndarray, at: np.ndarray, source: np.ndarray, reduce: str, inc
 def _scatter_reduce(
     x: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int, reduce: str, include_self: bool
 ) -> np.ndarray:
+    if not index.size:
+        return x.copy()
     return _reduced(x, places.along(x.shape, index, dim), _window(source, index.shape), reduce, include_self)
 
 
@@ -325,7 +332,7 @@ def scatter_reduce(
 
     Without `include_self`, what was there does not count where something comes. Raises RuntimeError for other reductions.
     """
-    tensor_argument("scatter_reduce", "src", 4, src)
+    tensor_argument("scatter_reduce", "src", 3, src)
     if reduce not in _UFUNCS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     at, index, source = _scatter_arguments("scatter_reduce", input, dim, index, src)
@@ -556,8 +563,9 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         if low < 0:
             index = index.remainder(size)
     value = value.to(input._dtype)
-    wide = input if input.ndim else input.reshape(1)
-    return dispatch.call(INDEX_FILL, (wide, index.reshape(-1), value), (at, plain)).reshape(input.shape)
+    if input.ndim == 0:
+        return dispatch.call(INDEX_FILL, (input.reshape(1), index.reshape(-1), value), (0, plain)).reshape(())
+    return dispatch.call(INDEX_FILL, (input, index.reshape(-1), value), (at, plain))
 
 
 # -- places in the flattened tensor -------------------------------------------------------------

@@ -33,6 +33,8 @@ UNBIND = Op(
     grads={"input": lambda g, input_shape, dim, index: g.new_zeros(input_shape).select_scatter(g, dim, index)},
 )  # fmt: skip
 SPLIT, SPLIT_WITH_SIZES = _part("split", "Split"), _part("split_with_sizes", "SplitWithSizes")
+UNSAFE_SPLIT = _part("unsafe_split", "UnsafeSplit")
+UNSAFE_SPLIT_WITH_SIZES = _part("unsafe_split_with_sizes", "UnsafeSplitWithSizes")
 
 
 @operator()
@@ -82,16 +84,18 @@ def _given_lengths(size: int, parts: Sequence[int], dim: int) -> list[int]:
     return list(parts)
 
 
-def _split(name: str, tensor: Tensor, size_or_sections: Any, dim: int) -> tuple[list[Tensor], str]:
+def _split(
+    tensor: Tensor, size_or_sections: Any, dim: int, by_size: Op = SPLIT, by_sizes: Op = SPLIT_WITH_SIZES
+) -> tuple[list[Tensor], str]:
     if tensor.ndim == 0:
-        raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
     at = wrap_dim(dim, tensor.ndim)
     size = tensor._data.shape[at]
     if isinstance(size_or_sections, (tuple, list)):
         return _pieces(
             SPLIT_WITH_SIZES, tensor, _given_lengths(size, sizes((size_or_sections,)), at), at
         ), "SplitWithSizes"
-    return _pieces(SPLIT, tensor, _lengths(size, size_or_sections.__index__()), at), "Split"
+    return _pieces(by_size, tensor, _lengths(size, size_or_sections.__index__()), at), "Split"
 
 
 @operator()
@@ -100,28 +104,30 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
 
     Raises RuntimeError where given sizes do not sum up to the dimension's.
     """
-    return _together(*_split("split", tensor, split_size_or_sections, dim))
+    return _together(*_split(tensor, split_size_or_sections, dim))
 
 
 @operator()
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of given sizes along a dimension."""
-    return _together(*_split("split", input, list(split_sizes), dim))
+    return _together(*_split(input, list(split_sizes), dim))
 
 
 @operator()
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`split` whose parts may be written to."""
-    return tuple(_split("split", input, split_size, dim)[0])
+    return tuple(_split(input, split_size, dim, UNSAFE_SPLIT)[0])
 
 
 @operator()
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """`split_with_sizes` whose parts may be written to."""
-    return tuple(_split("split", input, list(split_sizes), dim)[0])
+    return tuple(_split(input, list(split_sizes), dim, by_sizes=UNSAFE_SPLIT_WITH_SIZES)[0])
 
 
-def _chunks(input: Tensor, chunks: int, dim: int) -> tuple[list[Tensor], str]:
+def _chunks(
+    input: Tensor, chunks: int, dim: int, by_size: Op = SPLIT, by_sizes: Op = SPLIT_WITH_SIZES
+) -> tuple[list[Tensor], str]:
     if input.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
@@ -129,8 +135,8 @@ def _chunks(input: Tensor, chunks: int, dim: int) -> tuple[list[Tensor], str]:
     at = wrap_dim(dim, input.ndim)
     size = input._data.shape[at]
     if size == 0:
-        return _pieces(SPLIT_WITH_SIZES, input, [0] * chunks, at), "SplitWithSizes"
-    return _pieces(SPLIT, input, _lengths(size, -(-size // chunks)), at), "Split"
+        return _pieces(by_sizes, input, [0] * chunks, at), "SplitWithSizes"
+    return _pieces(by_size, input, _lengths(size, -(-size // chunks)), at), "Split"
 
 
 @operator()
@@ -142,7 +148,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 @operator()
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`chunk` whose parts may be written to."""
-    return tuple(_chunks(input, chunks, dim)[0])
+    return tuple(_chunks(input, chunks, dim, UNSAFE_SPLIT, UNSAFE_SPLIT_WITH_SIZES)[0])
 
 
 @operator()

@@ -9,8 +9,8 @@ Gradients are functions whose *parameter names* say what backward needs, so that
     grads={"input": lambda g, other: g * other}       # keeps `other`, and only if `input` needs a gradient
 
 The names may be the primitive's tensors, its static arguments, `result` (the output; `results` where there are
-several), `NAME_shape`, and `needs` (which of several inputs want a gradient).  A key may be a tuple of inputs; its
-function then returns a tuple.
+several), `NAME_shape`, `needs` (which of several inputs want a gradient), and `defined` (which of several outputs were used: the
+gradients of the others are zeros).  A key may be a tuple of inputs; its function then returns a tuple.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Op:
         inputs = (key,) if isinstance(key, str) else key
         places = tuple(self.tensors.index(i) for i in inputs)
         names = tuple(inspect.signature(function).parameters)[1:]
-        known = {*self.tensors, *self.statics, "result", "results", "needs", *(f"{t}_shape" for t in self.tensors)}
+        known = {*self.tensors, *self.statics, "result", "results", "needs", "defined", *(f"{t}_shape" for t in self.tensors)}
         unknown = [n for n in names if n not in known]
         if unknown:
             raise ValueError(f"operator {self.name}: its gradient asks for {unknown[0]!r}, which it has not")

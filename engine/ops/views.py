@@ -108,7 +108,18 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     new = infer_size(sizes(shape), input.numel())
     if view_strides(tuple(input._data.shape), input.stride(), new) is not None:
         return dispatch.call(VIEW, (input,), (new,))
-    return dispatch.call(VIEW, (input.contiguous(),), (new,))
+    return unsafe_view(input.contiguous(), new)
+
+
+UNSAFE_VIEW = Op("unsafe_view", "input", "size", kind="view", geometry=_view,
+                 grads={"input": lambda g, input_shape: g.reshape(input_shape)})  # fmt: skip
+
+
+def unsafe_view(fresh: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A tensor that nobody else has, in another shape; the result counts as no view."""
+    out = dispatch.call(UNSAFE_VIEW, (fresh,), (shape,))
+    out._base = None
+    return out
 
 
 @operator(spaces=("method",))
@@ -615,3 +626,9 @@ def set_(
     self._data, self._storage, self._strides, self._offset = seen._data, seen._storage, seen._strides, seen._offset
     self._base = None
     return self
+
+
+@operator(spaces=("linalg",), method=False, name="diagonal")
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonals of matrices (of the planes of two dimensions), as the last dimension; a view."""
+    return diagonal(A, offset, dim1, dim2)
