@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-BLOCK = 4096
+BLOCK = 16384
 """Elements at a time."""
 
 

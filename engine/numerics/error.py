@@ -7,7 +7,6 @@ Shepherd and Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x i
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -55,10 +54,12 @@ def erf(x: np.ndarray) -> np.ndarray:
 
 
 def _erf_single(x: np.ndarray) -> np.ndarray:
-    """erf to single precision: one quotient of polynomials in x^2."""
-    x = np.clip(x, -4.0, 4.0)
+    """erf in single precision: one quotient of polynomials in x^2."""
+    x = np.clip(x, np.float32(-4), np.float32(4))
     s = x * x
-    return np.clip(x * horner(c.ERF_SINGLE_P, s) / horner(c.ERF_SINGLE_Q, s), -1.0, 1.0)
+    x *= horner(c.ERF_SINGLE_P, s)
+    x /= horner(c.ERF_SINGLE_Q, s)
+    return np.clip(x, np.float32(-1), np.float32(1), out=x)
 
 
 def erfc(x: np.ndarray) -> np.ndarray:
@@ -111,9 +112,5 @@ def log_ndtr(x: np.ndarray) -> np.ndarray:
     )
 
 
-_erf_single_array, _erf_array = blockwise(_erf_single), blockwise(erf)
-
-
-def erf_array(x: Any, out: Any = None) -> np.ndarray:
-    """erf of a floating-point array, in its precision."""
-    return (_erf_single_array if x.dtype.itemsize <= 4 else _erf_array)(x, out=out)
+erf_array = blockwise(erf, single=_erf_single)
+"""erf of a floating-point array, in its precision."""

@@ -154,7 +154,9 @@ def zeta(s: np.ndarray, q: np.ndarray) -> np.ndarray:
         total = total + _BERNOULLI[k - 1] / math.factorial(2 * k) * factor * down
         factor = factor * (power + (2 * k - 1)) * (power + 2 * k)
         down = down / (w * w)
-    total = np.where(np.isinf(q) & (q > 0), 0.0, np.where(np.isinf(power), np.power(np.where(usable, q, 1.0), -power), total))
+    total = np.where(
+        np.isinf(q) & (q > 0), 0.0, np.where(np.isinf(power), np.power(np.where(usable, q, 1.0), -power), total)
+    )
     return np.where(undefined, np.nan, np.where(pole | (s == 1), np.inf, total))
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from .. import dispatch
 from ..dtypes import BOOL, FLOATING
-from ..numerics.blocks import store
 from ..tensor import Tensor
 from .declare import op_functions, operator, pointwise
 from .gradients import choose, conj, is_tensor, second_is_number, second_is_tensor, zeros_like
@@ -126,9 +125,13 @@ def _remainder(x: Any, y: Any, out: Any = None) -> Any:
     _nonzero_divisor(x, y)
     if (x if isinstance(x, np.ndarray) else y).dtype.kind != "f":
         return np.remainder(x, y, out=out)
-    rest = np.fmod(x, y)  # of which a zero keeps the sign of x
-    wrong = (rest != 0) & (np.less(rest, 0) != np.less(y, 0))
-    return store(np.where(wrong, rest + y, rest), rest.dtype, out)
+    rest = np.asarray(np.remainder(x, y, out=None if out is x or out is y else out))
+    zero = rest == 0
+    if zero.any():  # to which numpy gives the sign of y
+        np.copysign(rest, x, out=rest, where=zero)
+    if out is not None and out is not rest:
+        np.copyto(out, rest)
+    return rest
 
 
 def _fmod(x: Any, y: Any, out: Any = None) -> Any:
@@ -197,9 +200,21 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tenso
 
 
 GCD = pointwise(
-    "gcd", "input, other", cpu=np.gcd, accepts="i", doc="The greatest common divisor of the absolute values."
+    "gcd",
+    "input, other",
+    cpu=np.gcd,
+    expr="gcd(input, other)",
+    accepts="i",
+    doc="The greatest common divisor of the absolute values.",
 )
-LCM = pointwise("lcm", "input, other", cpu=np.lcm, accepts="i", doc="The least common multiple of the absolute values.")
+LCM = pointwise(
+    "lcm",
+    "input, other",
+    cpu=np.lcm,
+    expr="lcm(input, other)",
+    accepts="i",
+    doc="The least common multiple of the absolute values.",
+)
 
 # -- size and sign ------------------------------------------------------------------------------
 

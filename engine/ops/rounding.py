@@ -78,7 +78,7 @@ SIGNBIT = pointwise(
     refusals={"c": "signbit is not implemented for complex tensors."},
 )  # fmt: skip
 NEXTAFTER = pointwise(
-    "nextafter", "input, other", cpu=np.nextafter, accepts="f", doc="The next float after `input` towards `other`.",
+    "nextafter", "input, other", cpu=np.nextafter, expr="nextafter(input, other)", accepts="f", doc="The next float after `input` towards `other`.",
     grads={"input": lambda g, input, other: choose(input == other, 0.0, g), "other": _flat},
 )  # fmt: skip
 
