@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import dispatch, dtypes
+from .. import dispatch, dtypes, rejection
 from .. import random as source
-from .. import rejection
 from ..backends.base import backend as backend_of
 from ..device import resolve
 from ..numerics import pathwise
@@ -171,6 +170,12 @@ def _random(a: np.ndarray, *args: Any, generator: Any = None, **bounds: Any) -> 
 _filler("uniform_", _uniform, "Fill with numbers uniform in [from, to).")
 _filler("normal_", _normal, "Fill with numbers of the normal distribution.")
 _filler("exponential_", _exponential, "Fill with numbers of the exponential distribution of rate `lambd`.")
+_filler("cauchy_", lambda a, median=0.0, sigma=1.0, *, generator=None: source.cauchy(a, median, sigma, generator),
+        "Fill with numbers of the Cauchy distribution.")  # fmt: skip
+_filler("log_normal_", lambda a, mean=1.0, std=2.0, *, generator=None: source.log_normal(a, mean, std, generator),
+        "Fill with exponentials of normal numbers.")  # fmt: skip
+_filler("geometric_", lambda a, p, *, generator=None: source.geometric(a, p, generator),
+        "Fill with numbers of trials up to the first success.")  # fmt: skip
 _filler("random_", _random, "Fill with integers of [from, to), or of the dtype's range.")
 
 
