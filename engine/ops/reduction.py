@@ -430,3 +430,26 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether some element is true (nonzero)."""
     return _truth(ANY, input, dim, keepdim)
+
+
+# -- hashes -------------------------------------------------------------------------------------
+
+
+def _xor_bits(x: np.ndarray, dims: Dims, keepdim: bool) -> Any:
+    wide = x.astype(np.float64 if x.dtype.kind == "f" else np.int64)
+    return np.bitwise_xor.reduce(wide.view(np.uint64), axis=dims, keepdims=keepdim)
+
+
+HASH = Op(
+    "hash_tensor", "input", "dims keepdim", kind="reduction", dtype=lambda *_: dtypes.uint64, shape=_shape, cpu=_xor_bits,
+)  # fmt: skip
+
+
+@operator(out=True)
+def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
+    """The exclusive or of the elements' bits, as doubles or 64-bit integers, over `dim` (all when empty)."""
+    if input.dtype.is_complex:
+        raise NotImplementedError(f"\"xor_sum_cpu\" not implemented for '{dispatch.type_name(input.dtype)}'")
+    if mode != 0:
+        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    return dispatch.call(HASH, (input.detach(),), (tuple(wrap_dims(dim, input.ndim)), bool(keepdim)))
