@@ -13,7 +13,12 @@ from .kl import kl_divergence, register_kl
 from .modules import MODULES as _MODULES, install as _install
 from .transforms import *
 
-_SHOWN = [c for classes in _MODULES.values() for c in classes if c.__name__ not in ("LogitRelaxedBernoulli", "ExpRelaxedCategorical")]
+_SHOWN = [
+    c
+    for classes in _MODULES.values()
+    for c in classes
+    if c.__name__ not in ("LogitRelaxedBernoulli", "ExpRelaxedCategorical")
+]
 globals().update(_install(__name__))
 globals().update({c.__name__: c for c in _SHOWN})
 

@@ -8,6 +8,7 @@ from typing import Any
 from ..autograd.grad_mode import no_grad
 from ..dtypes import bool_, float64
 from ..ops import functions as F
+from ..ops.random import rand
 from ..shapes import Size
 from ..tensor import Tensor
 from . import constraints
@@ -52,7 +53,7 @@ class VonMises(Distribution):
             x = F.zeros(shape, dtype=float64, device=loc.device)
             done = F.zeros(shape, dtype=bool_, device=loc.device)
             while not done.all():
-                u1, u2, u3 = F.rand((3, *shape), dtype=float64, device=loc.device).unbind()
+                u1, u2, u3 = rand((3, *shape), dtype=float64, device=loc.device).unbind()
                 z = F.cos(math.pi * u1)
                 f = (1 + self._proposal_r * z) / (self._proposal_r + z)
                 c = kappa * (self._proposal_r - f)

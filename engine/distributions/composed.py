@@ -10,7 +10,7 @@ from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .scalar_transforms import ComposeTransform, Transform
-from .utils import sum_rightmost
+from .utils import computed, sum_rightmost
 
 
 class TransformedDistribution(Distribution):
@@ -65,7 +65,7 @@ class TransformedDistribution(Distribution):
         more = len(self.event_shape) - support.event_dim
         return constraints.independent(support, more) if more > 0 else support
 
-    @property
+    @computed
     def has_rsample(self) -> bool:
         return self.base_dist.has_rsample
 
@@ -144,7 +144,7 @@ class Independent(Distribution):
         new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
         return super().expand(batch_shape, new)
 
-    @property
+    @computed
     def has_rsample(self) -> bool:
         return self.base_dist.has_rsample
 

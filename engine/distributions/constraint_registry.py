@@ -48,9 +48,7 @@ class ConstraintRegistry:
         if isinstance(constraint, constraints.Constraint):
             constraint = type(constraint)
         if not isinstance(constraint, type) or not issubclass(constraint, constraints.Constraint):
-            raise TypeError(
-                f"Expected constraint to be either a Constraint subclass or instance, but got {constraint}"
-            )
+            raise TypeError(f"Expected constraint to be either a Constraint subclass or instance, but got {constraint}")
         self._registry[constraint] = factory
         return factory
 
@@ -93,8 +91,10 @@ def _below(constraint: Any) -> Any:
 
 @_both(constraints.interval, constraints.half_open_interval)
 def _between(constraint: Any) -> Any:
-    low, high = constraint.lower_bound, constraint.upper_bound
-    if isinstance(low, Number) and low == 0 and isinstance(high, Number) and high == 1:
+    low: Any = constraint.lower_bound
+    high: Any = constraint.upper_bound
+    plain = isinstance(constraint.lower_bound, Number) and isinstance(constraint.upper_bound, Number)
+    if plain and (low, high) == (0, 1):
         return SigmoidTransform()
     return ComposeTransform([SigmoidTransform(), AffineTransform(low, high - low)])
 

@@ -95,7 +95,11 @@ class _DependentProperty(property, _Dependent):
     """
 
     def __init__(
-        self, fn: Callable[..., Any] | None = None, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
+        self,
+        fn: Callable[..., Any] | None = None,
+        *,
+        is_discrete: Any = NotImplemented,
+        event_dim: Any = NotImplemented,
     ):
         property.__init__(self, fn)
         self._is_discrete = is_discrete

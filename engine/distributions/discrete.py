@@ -94,9 +94,7 @@ class Binomial(Chances):
     has_enumerate_support = True
     _batched = {"total_count": 0, "probs": 0, "logits": 0, "_param": 0}
 
-    def __init__(
-        self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ):
+    def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         one_of(probs, logits)
         count, given = broadcast_all(total_count, logits if probs is None else probs)
         self.total_count = count.type_as(given)
@@ -392,9 +390,7 @@ class OneHotCategorical(_OfCategories):
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self._categorical = Categorical(probs, logits)
-        super().__init__(
-            self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args
-        )
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
@@ -445,17 +441,13 @@ class Multinomial(_OfCategories):
     _batched = {}
     _kept = ("total_count",)
 
-    def __init__(
-        self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ):
+    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
         self._categorical = Categorical(probs=probs, logits=logits)
         self._binomial = Binomial(total_count=total_count, probs=self.probs)
-        super().__init__(
-            self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args
-        )
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         new = super().expand(batch_shape, _instance)

@@ -11,7 +11,7 @@ from ..ops import functions as F
 from ..shapes import Size
 from ..tensor import Tensor
 from . import constraints
-from .utils import lazy_property
+from .utils import computed, lazy_property
 
 
 class Distribution:
@@ -110,12 +110,12 @@ class Distribution:
 
     # -- what a distribution may know -----------------------------------------------------------
 
-    @property
+    @computed
     def arg_constraints(self) -> dict[str, Any]:
         """The constraints of the parameters, by name."""
         raise NotImplementedError
 
-    @property
+    @computed
     def support(self) -> Any:
         """The constraint that samples satisfy."""
         raise NotImplementedError
@@ -236,7 +236,7 @@ class ExponentialFamily(Distribution):
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
         raise NotImplementedError
 
-    @property
+    @computed
     def _mean_carrier_measure(self) -> float:
         raise NotImplementedError
 

@@ -98,9 +98,7 @@ def _bernoulli(p: Any, q: Any) -> Tensor:
 @register_kl(Binomial, Binomial)
 def _binomial(p: Any, q: Any) -> Tensor:
     if (p.total_count < q.total_count).any():
-        raise NotImplementedError(
-            "KL between Binomials where q.total_count > p.total_count is not implemented"
-        )
+        raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
     trial = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
     return F.where(p.total_count > q.total_count, math.inf, p.total_count * trial)
 
@@ -320,6 +318,9 @@ _CROSS: dict[type, Formula] = {
     Uniform: lambda p, q: (q.high - q.low).log(),
 }  # fmt: skip
 
+_BOUNDED = (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform)
+"""The q whose support may not reach as far as p's."""
+
 _PAIRS: dict[type, tuple[type, ...]] = {
     Bernoulli: (Poisson,),
     Beta: (ContinuousBernoulli, Exponential, Gamma, Normal, Uniform),
@@ -352,10 +353,15 @@ def _cross(kind: type) -> Formula:
     cross = _CROSS[kind]
 
     def formula(p: Any, q: Any) -> Tensor:
+        if isinstance(p, Pareto):  # means that do not exist must not spoil the gradients of those that do
+            order = 2 if kind is Normal else 1
+            exists = p.alpha > order
+            safe = Pareto(p.scale, F.where(exists, p.alpha, order + 1.0), validate_args=False)
+            return F.where(exists, cross(safe, q) - safe.entropy(), math.inf)
         result = cross(p, q) - p.entropy()
-        (low, high), (least, most) = _range(p), _range(q)
-        if isinstance(p, Bernoulli) or (least, most) == (-math.inf, math.inf):
+        if kind not in _BOUNDED:
             return result
+        (low, high), (least, most) = _range(p), _range(q)
         outside = F.as_tensor(low < least) | F.as_tensor(high > most)
         return F.where(outside, math.inf, result)
 

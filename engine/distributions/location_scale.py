@@ -7,6 +7,7 @@ from typing import Any
 
 from ..dtypes import finfo
 from ..ops import functions as F
+from ..ops.random import rand
 from ..shapes import Size
 from ..tensor import Tensor
 from . import constraints
@@ -257,7 +258,7 @@ class Uniform(Distribution):
         return (self.high - self.low).pow(2) / 12
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:  # noqa: B008
-        u = F.rand(self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device)
+        u = rand(self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device)
         return self.low + u * (self.high - self.low)
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -21,19 +21,13 @@ class MixtureSameFamily(Distribution):
     _batched = {}
     _kept = ("_num_component", "_event_ndims")
 
-    def __init__(
-        self, mixture_distribution: Any, component_distribution: Any, validate_args: bool | None = None
-    ):
+    def __init__(self, mixture_distribution: Any, component_distribution: Any, validate_args: bool | None = None):
         self._mixture_distribution = mixture_distribution
         self._component_distribution = component_distribution
         if not isinstance(mixture_distribution, Categorical):
-            raise ValueError(
-                " The Mixture distribution needs to be an  instance of torch.distributions.Categorical"
-            )
+            raise ValueError(" The Mixture distribution needs to be an  instance of torch.distributions.Categorical")
         if not isinstance(component_distribution, Distribution):
-            raise ValueError(
-                "The Component distribution needs to be an instance of torch.distributions.Distribution"
-            )
+            raise ValueError("The Component distribution needs to be an instance of torch.distributions.Distribution")
         chosen, shape = mixture_distribution.batch_shape, component_distribution.batch_shape[:-1]
         for a, b in zip(reversed(chosen), reversed(shape), strict=False):
             if a != 1 and b != 1 and a != b:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..dtypes import finfo
 from ..ops import functions as F
+from ..ops.random import randn
 from ..shapes import Size
 from ..tensor import Tensor
 from . import constraints
@@ -373,7 +374,7 @@ class Wishart(_OfCovariance, ExponentialFamily):
         noise = roots.clamp(min=finfo(roots.dtype).eps).diag_embed()
         i, j = F.tril_indices(n, n, offset=-1)
         shape = (*sample_shape, *self._batch_shape, n * (n - 1) // 2)
-        noise[..., i, j] = F.randn(shape, dtype=noise.dtype, device=noise.device)
+        noise[..., i, j] = randn(shape, dtype=noise.dtype, device=noise.device)
         factor = F.matmul(self._unbroadcasted_scale_tril, noise)
         return F.matmul(factor, factor.mT)
 
@@ -451,7 +452,7 @@ class LKJCholesky(Distribution):
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:  # noqa: B008
         y = self._beta.sample(sample_shape).unsqueeze(-1)
-        below = F.randn(self._extended_shape(sample_shape), dtype=y.dtype, device=y.device).tril(-1)
+        below = randn(self._extended_shape(sample_shape), dtype=y.dtype, device=y.device).tril(-1)
         direction = below / below.norm(dim=-1, keepdim=True)
         direction[..., 0, :] = 0.0
         w = y.sqrt() * direction

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ..ops import functions as F
+from ..ops.random import rand
 from ..shapes import Size
 from ..tensor import Tensor
 from . import constraints
@@ -182,7 +183,7 @@ class GeneralizedPareto(Distribution):
         return F.where(valid, self.scale**2 / ((1 - safe) ** 2 * (1 - 2 * safe)), math.nan)
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:  # noqa: B008
-        return self.icdf(F.rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device))
+        return self.icdf(rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

@@ -16,7 +16,7 @@ from ..ops import functions as F
 from ..shapes import Size
 from ..tensor import Tensor
 from . import constraints
-from .utils import broadcast_all, lazy_property, sum_rightmost
+from .utils import broadcast_all, computed, lazy_property, sum_rightmost
 
 
 class Transform:
@@ -29,7 +29,6 @@ class Transform:
     bijective: Any = False
     domain: Any
     codomain: Any
-    sign: Any
     _same: ClassVar[bool] = False
     """Whether two of this class without parameters are equal."""
 
@@ -51,6 +50,11 @@ class Transform:
         if self.domain.event_dim == self.codomain.event_dim:
             return self.domain.event_dim
         raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
+
+    @computed
+    def sign(self) -> Any:
+        """1 where a map of numbers rises, -1 where it falls (a tensor where that differs)."""
+        raise NotImplementedError
 
     @property
     def inv(self) -> Transform:
@@ -135,11 +139,11 @@ class _InverseTransform(Transform):
     def codomain(self) -> Any:
         return self._inv.domain
 
-    @property
+    @computed
     def bijective(self) -> bool:
         return self._inv.bijective
 
-    @property
+    @computed
     def sign(self) -> Any:
         return self._inv.sign
 
@@ -281,11 +285,11 @@ class IndependentTransform(Transform):
     def codomain(self) -> Any:
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
-    @property
+    @computed
     def bijective(self) -> bool:
         return self.base_transform.bijective
 
-    @property
+    @computed
     def sign(self) -> Any:
         return self.base_transform.sign
 
@@ -529,7 +533,7 @@ class AffineTransform(Transform):
                 return False
         return True
 
-    @property
+    @computed
     def sign(self) -> Any:
         if isinstance(self.scale, Tensor):
             return self.scale.sign()

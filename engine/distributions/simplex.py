@@ -6,6 +6,7 @@ from typing import Any
 
 from ..nn import functional
 from ..ops import functions as F
+from ..ops.random import rand
 from ..shapes import Size
 from ..tensor import Tensor
 from . import constraints
@@ -110,13 +111,11 @@ class ExpRelaxedCategorical(_OfCategories):
     def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self._categorical = Categorical(probs, logits)
         self.temperature = temperature
-        super().__init__(
-            self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args
-        )
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:  # noqa: B008
         shape = self._extended_shape(sample_shape)
-        uniforms = clamp_probs(F.rand(shape, dtype=self.logits.dtype, device=self.logits.device))
+        uniforms = clamp_probs(rand(shape, dtype=self.logits.dtype, device=self.logits.device))
         gumbels = -((-(uniforms.log())).log())
         scores = (self.logits + gumbels) / self.temperature
         return scores - scores.logsumexp(-1, keepdim=True)

@@ -8,6 +8,7 @@ from typing import Any
 from ..autograd.grad_mode import no_grad
 from ..nn import functional
 from ..ops import functions as F
+from ..ops.random import rand
 from ..shapes import Size
 from ..tensor import Tensor
 from . import constraints
@@ -15,8 +16,8 @@ from .chances import Chances, one_of
 from .composed import TransformedDistribution
 from .distribution import ExponentialFamily
 from .location_scale import Uniform
-from .simplex import Dirichlet
 from .scalar_transforms import AffineTransform, PowerTransform, SigmoidTransform
+from .simplex import Dirichlet
 from .utils import broadcast_all, clamp_probs, euler_constant, lazy_property, logits_to_probs
 
 _TWO_SHAPES = {"concentration1": constraints.positive, "concentration0": constraints.positive}
@@ -200,7 +201,7 @@ class ContinuousBernoulli(Chances, ExponentialFamily):
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:  # noqa: B008
         shape = self._extended_shape(sample_shape)
-        return self.icdf(F.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
+        return self.icdf(rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -259,7 +260,7 @@ class LogitRelaxedBernoulli(Chances):
     def rsample(self, sample_shape: Any = Size()) -> Tensor:  # noqa: B008
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
-        u = clamp_probs(F.rand(shape, dtype=probs.dtype, device=probs.device))
+        u = clamp_probs(rand(shape, dtype=probs.dtype, device=probs.device))
         return (u.log() - (-u).log1p() + probs.log() - (-probs).log1p()) / self.temperature
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -279,7 +280,9 @@ class RelaxedBernoulli(TransformedDistribution):
     _batched = {}
 
     def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args=validate_args)
+        super().__init__(
+            LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args=validate_args
+        )
 
     @property
     def temperature(self) -> Tensor:
