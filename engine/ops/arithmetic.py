@@ -58,11 +58,11 @@ def _no_bools(*operands: Any) -> None:
 
 
 ADD = pointwise(
-    "add", "input, other, *, alpha=1", cpu=_add, expr="input + alpha * other", numbers="input other",
+    "add", "input, other, *, alpha=1", legacy=True, cpu=_add, expr="input + alpha * other", numbers="input other",
     grads={"input": lambda g: g, "other": lambda g, alpha: g if alpha == 1 else g * conj(alpha)},
 )  # fmt: skip
 SUB = pointwise(
-    "sub", "input, other, *, alpha=1", cpu=_sub, expr="input - alpha * other", accepts="ifc", numbers="input other",
+    "sub", "input, other, *, alpha=1", legacy=True, cpu=_sub, expr="input - alpha * other", accepts="ifc", numbers="input other",
     aliases=("subtract",), refusals={"b": _NO_BOOL_DIFFERENCE}, guard=_no_bools,
     grads={"input": lambda g: g, "other": lambda g, alpha: -g if alpha == 1 else g * -conj(alpha)},
 )  # fmt: skip
@@ -282,7 +282,7 @@ def _addcdiv(x: Any, a: Any, b: Any, value: Any, out: Any = None) -> Any:
 
 
 ADDCMUL = pointwise(
-    "addcmul", "input, tensor1, tensor2, *, value=1", cpu=_addcmul, expr="input + value * tensor1 * tensor2",
+    "addcmul", "input, tensor1, tensor2, *, value=1", legacy=True, cpu=_addcmul, expr="input + value * tensor1 * tensor2",
     accepts="ifc", doc="`input + value * tensor1 * tensor2`.",
     grads={
         "input": lambda g: g,
@@ -291,7 +291,7 @@ ADDCMUL = pointwise(
     },
 )  # fmt: skip
 ADDCDIV = pointwise(
-    "addcdiv", "input, tensor1, tensor2, *, value=1", cpu=_addcdiv, expr="input + value * tensor1 / tensor2",
+    "addcdiv", "input, tensor1, tensor2, *, value=1", legacy=True, cpu=_addcdiv, expr="input + value * tensor1 / tensor2",
     doc="`input + value * tensor1 / tensor2`. Raises RuntimeError for integers.",
     grads={
         "input": lambda g: g,

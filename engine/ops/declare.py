@@ -19,12 +19,12 @@ from ..tensor import Tensor
 from .table import Grad, Op, put
 
 _POINTWISE = """
-def {name}({head}{tail}{mark}out=None):
-{checks}{plain}    if out is None:
+def {name}({head}{old}{tail}{mark}out=None):
+{shift}{checks}{plain}    if out is None:
         return _pointwise(OP, ({first}), ({statics}))
     return _into(out, _pointwise(OP, ({first}), ({statics})), "{name}")
-def {name}_({inhead}{tail}):
-{plain}    return _inplace(OP, {target}, ({others}), ({statics}))
+def {name}_({inhead}{old}{tail}):
+{shift}{plain}    return _inplace(OP, {target}, ({others}), ({statics}))
 """
 
 
@@ -47,6 +47,7 @@ def pointwise(
     refusals: dict[str, str] | None = None,
     numbers: str = "",
     wide: bool = False,
+    legacy: bool = False,
     doc: str = "",
     primitive: str | None = None,
 ) -> Op:
@@ -56,7 +57,8 @@ def pointwise(
     those after it plain values; `;` instead of `, *` lets plain values be passed by position. `numbers` names the
     tensor parameters in whose place plain numbers may stand. `cpu` takes numpy arrays, the plain values, and `out=`;
     `expr` is left out where no expression says it. `primitive` is its name where that differs from the function's.
-    `inplace` may be the in-place function itself. See `Op` for the rest.
+    `inplace` may be the in-place function itself. With `legacy`, the one plain value may stand before the last tensors
+    by position, as PyTorch's older signatures have it. See `Op` for the rest.
     """
     head, _, tail = signature.partition(";") if ";" in signature else signature.partition(", *")
     positional = ";" in signature
@@ -73,6 +75,12 @@ def pointwise(
         checks="".join(
             f'    if not isinstance({n}, Tensor):\n        _check("{name}", "{n}", {i + 1}, {n})\n' for i, n in checked
         ),
+        old=", _last=None" if legacy else "",
+        shift=f"""    if _last is not None:
+        {statics[0]}, {", ".join(names[1:])} = _shifted("{name}", {", ".join(names[1:])}, _last)
+"""
+        if legacy
+        else "",
         plain="".join(
             f"    if isinstance({s}, Tensor):\n        {s} = {s}.item()\n" for s in statics if s in ("alpha", "value")
         ),
@@ -87,7 +95,7 @@ def pointwise(
     )
     space: dict[str, Any] = {
         "OP": op, "_pointwise": dispatch.pointwise, "_inplace": dispatch.inplace, "_into": into, "_check": tensor_argument,
-        "Tensor": Tensor,
+        "Tensor": Tensor, "_shifted": _shifted,
     }  # fmt: skip
     exec(compile(source, ENGINE_FOLDER + f"generated/{name}.py", "exec"), space)
     function, function_ = space[name], space[name + "_"]
@@ -99,6 +107,19 @@ def pointwise(
     return op
 
 
+def _shifted(name: str, *values: Any) -> tuple[Any, ...]:
+    """The arguments of an older signature, with a number in front; warns once. Raises TypeError for a tensor there."""
+    if isinstance(values[0], Tensor):
+        raise TypeError(f"{name}() takes {len(values)} positional arguments but {len(values) + 1} were given")
+    if name not in _warned:
+        _warned.add(name)
+        warnings.warn(
+            f"This overload of {name} is deprecated: the number comes after the tensors, by its name", stacklevel=3
+        )
+    return values
+
+
+_warned: set[str] = set()
 op_functions: dict[str, Callable[..., Any]] = {}
 """The functions made for pointwise primitives, for families that build on them."""
 

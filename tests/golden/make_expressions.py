@@ -13,10 +13,12 @@ import warnings
 from pathlib import Path
 
 PREAMBLE = """
+import numpy as np
 t = torch.tensor; n = float("nan"); inf = float("inf")
 e = torch.empty(0); e2 = torch.empty(0, 3); v = t([1.0, 2.0]); i = t([1, 2]); b = t([True, False])
 c = t([1 + 2j, 3 - 1j]); u = t([1, 200], dtype=torch.uint8); h = t([1.0, 2.5]).half(); m = t([[1.0, 2, 3], [4, 5, 6]])
 x = t([1.0, 2.0], requires_grad=True); d = t([1.0, 2.0], dtype=torch.float64); z = t([0.5, -0.5, 0.9])
+bf = t([1.0, 2.5, 3.14159]).to(torch.bfloat16); s = t([1, -2, 300], dtype=torch.int16); q = t([100, -100], dtype=torch.int8)
 """
 
 ARITHMETIC = [
@@ -132,6 +134,82 @@ NODES = [
     "(x*x).sum().backward()", "x.count_nonzero()", "x>1", "x==x", "x.isnan()", "x.any()", "x.all()", "x.renorm(2,0,1.)",
 ]  # fmt: skip
 
+FORMS = [
+    "torch.sum(input=m)", "torch.sum(input=m,dim=1)", "m.std(unbiased=False)", "m.std(dim=1,unbiased=False)", "torch.max(input=m,dim=1)",
+    "torch.clamp(m,max=3)", "m.clip(2,4)", "m.clone().clip_(2,4)", "torch.sub(v,1,alpha=2)", "torch.topk(m,k=2)",
+    "torch.topk(m,2,dim=0)", "m.topk(2,largest=False)", "m.sort(stable=True)", "m.sort(dim=0,descending=True)", "m.unique(sorted=False)",
+    "m.argmax(dim=None)", "m.argmin(dim=1,keepdim=True)", "m.median(dim=-1)", "i.prod(dtype=torch.float32)", "m.all(dim=1)",
+    "(m>2).any(dim=0)", "(m>2).sum()", "(m>2).float().mean()", "torch.mean(m,dim=(0,1),keepdim=True)", "torch.mean(m,(0,))",
+    "m.mean((0,1))", "m.sum(-1)", "m.sum((-1,))", "m.sum(dim=-1,keepdim=True)", "m.sum(dim=(0,-1))", "m.sum(2)", "m.sum(-3)",
+    "m.sum((0,0))", "m.var(dim=1)", "torch.var_mean(m,dim=0,unbiased=False)", "v*np.float32(2)", "np.float64(2)*v", "v*np.int64(2)",
+    "v+np.array([1.,2.],dtype=np.float32)", "v.pow(np.float64(2))", "i*np.float64(1.5)", "i+np.int32(3)", "q+q", "q*2", "q-100", "-q",
+    "q.abs()", "q.sum()", "s*s", "s+q", "q+u", "u+i", "u*1.5", "q/2", "q//3", "q%3", "q**2", "s>>1", "s<<2", "~s", "~u", "~b", "s&7",
+    "s|1", "s^3", "h+h", "h*1e5", "h.exp()", "h.sqrt()", "h.log()", "h/0", "h.sum(dtype=torch.float32)", "h.cumsum(0)", "h.prod()",
+    "h.var()", "h.max()", "h@h", "bf+1", "bf*bf", "bf.sum()", "bf.mean()", "bf.exp()", "bf.sqrt()", "bf+h", "bf+v[0]", "bf.float()",
+    "bf.cumsum(0)", "bf/3", "bf.sigmoid()", "bf.std()", "bf.tanh()", "bf.max()", "bf.sort()", "d+v", "d*h", "v+1j", "i+1j", "c+1", "c*i",
+    "c-v", "c/2", "c.pow(2)", "2**c", "c.exp()", "c.log()", "c.sin()", "c.abs().sum()", "c.angle()", "c==1+2j", "c!=c", "c.sum(0)",
+    "c.cumsum(0)", "c.cumprod(0)", "c.mean()", "c.prod()", "torch.dot(c,c)", "c.conj()*c", "(c*c.conj()).real", "c.to(torch.complex128)",
+    "c.isfinite()", "c.isreal()", "c.nonzero()", "c.any()", "c.all()", "c.tolist()", "c.neg()", "c.square()", "c.rsqrt()", "c.tanh()",
+    "c.sigmoid()", "c.sinc()", "c.log2()", "c.log10()", "c.exp2()", "c.expm1()", "c.log1p()", "c.asin()", "c.acosh()",
+    "c.clone().mul_(2)", "c.clone().add_(v)", "c.clone().real.zero_()", "v.clone().add_(c)", "i.clone().add_(1.5)", "i.clone().div_(2)",
+    "i.clone().mul_(2.5)", "i.clone().mul_(t(2))", "u.clone().add_(100)", "b.clone().add_(1)", "b.clone().mul_(True)", "b|b", "b^True",
+    "b&1", "b<1", "b==1", "b.sum(0)", "b.cumsum(0)", "b.prod()", "b.max()", "b.min()", "b.argmax()", "b.any(0)", "b.all()", "b.float()",
+    "b.int()+1", "b.logical_not()", "b.sort()", "b.unique()", "b.median()", "b.cumprod(0)", "b.clamp(0,1)", "b.abs()", "b.exp()",
+    "b.sqrt()", "b//True", "b%2", "b.pow(2)", "b.neg()", "torch.add(b,b)", "torch.where(b,v,0)", "torch.where(b,1,2)",
+    "torch.where(b,1.,i)", "torch.where(b,v,d)", "torch.where(v>1)", "torch.maximum(v,i)", "torch.minimum(t(1),t(2.5))",
+    "torch.max(i,v)", "v.max(t(1.5))", "v.minimum(t([3.,0]))", "v.fmod(t(2))", "v.remainder(i)", "torch.remainder(t([-1,5]),3)",
+    "torch.remainder(-5,3)", "v.div(i)", "v.divide(2)", "v.true_divide(i)", "i.true_divide(2)", "v.multiply(2)", "v.subtract(1)",
+    "v.negative()", "v.absolute()", "v.arcsin()", "v.arctan2(v)", "v.greater(1)", "v.less_equal(i)", "v.not_equal(1)",
+    "v.clone().ge_(2)", "v.clone().logical_and_(b)", "v.bitwise_and(1)", "i.bitwise_and_(3)", "i.clone().bitwise_left_shift_(2)",
+    "i.bitwise_right_shift(1)", "v.floor_divide(2)", "v.clone().floor_divide_(2)", "v.clone().remainder_(2)", "v.clone().fmod_(2)",
+    "v.clone().pow_(3)", "v.clone().exp2_()", "v.clone().sqrt_().rsqrt_()", "v.clone().sigmoid_()", "v.clone().tanh_()",
+    "v.clone().clamp_(min=1.5)", "v.clone().clamp_min_(1.5)", "v.clone().clamp_max_(1.5)", "v.clone().trunc_().ceil_()",
+    "v.clone().round_(decimals=1)", "v.clone().lerp_(v+1,.5)", "v.clone().addcmul_(v,v,value=2)", "v.clone().addcdiv_(v,v,value=-1)",
+    "v.clone().nan_to_num_()", "v.clone().copysign_(-1)", "v.clone().square_()", "v.clone().cumsum_(0)", "m.clone().cumprod_(1)",
+    "v.clone().xlogy_(2)", "v.clone().atan2_(v)", "v.clone().hypot_(v)", "v.clone().sub_(v,alpha=2)",
+    "v.clone().div_(2,rounding_mode='floor')", "v.clone().neg_().abs_()", "v.clone().reciprocal_()", "v.clone().sinc_()",
+    "v.clone().erf_().erfinv_()", "v.clone().lgamma_()", "v.clone().digamma_()", "v.clone().polygamma_(1)", "v.clone().mvlgamma_(1)",
+    "v.clone().i0_()", "v.clone().logit_(1e-3)", "v.clone().frac_()", "v.clone().sgn_()", "v.clone().sign_()", "v.clone().deg2rad_()",
+    "v.clone().heaviside_(v)", "v.clone().ldexp_(i)", "v.clone().nextafter_(v+1)", "i.clone().gcd_(i)", "i.clone().lcm_(i)",
+    "v.clone().igamma_(v)", "v.clone().float_power_(2)", "d.clone().float_power_(2)", "v.clone().renorm_(2,0,1)",
+    "m.clone().renorm_(2,0,1)", "m.add(1).sub(2).mul(3)", "torch.add(m,t([1,2,3]),alpha=2)", "m+t([[1],[2]])", "m+t([1,2])",
+    "m*t([[1.],[2.],[3.]])", "v-t([[1.],[2.]])", "m@v", "m>t([2,2,2])", "m==t(2)", "torch.eq(m,2).sum()", "m[m>2].mean()",
+    "m.masked_select(m>2).std()", "m.t().sum(0)", "m.t().contiguous().cumsum(1)", "m[:,::2].sum()", "m[:,1].argmax()",
+    "m.view(-1).topk(2)", "m.reshape(3,2).max(0)", "m.expand(2,2,3).sum((0,1))", "m.sum().item()", "m.mean().item()", "float(m.std())",
+    "int(m.argmax())", "m.max().tolist()", "m.unique(return_inverse=True)", "t([3,1,2,3]).unique(return_counts=True)",
+    "t([3,1,2,3]).unique(dim=0)", "m.quantile(0.5)", "m.quantile(0.5,0)", "m.quantile(0.25,1,True)", "m.nanquantile(0.5,1)",
+    "m.kthvalue(2,0)", "m.mode()", "m.cummax(1)", "m.cummin(0)", "m.diff()", "m.diff(dim=0)", "m.diff(prepend=t([[0.],[0.]]))",
+    "torch.gradient(m)", "torch.gradient(m,dim=1)", "torch.gradient(m,spacing=(2.,0.5))", "torch.trapezoid(m,dim=0)",
+    "torch.trapz(m,dx=0.5)", "torch.cumulative_trapezoid(m)", "m.cov()", "m.corrcoef()", "torch.cov(m,correction=0)", "m.histc(3)",
+    "m.histc(bins=3,min=0,max=6)", "torch.histogram(m,3)", "torch.bucketize(m,t([2.,4.]))", "torch.searchsorted(t([1.,3,5]),m)",
+    "torch.isin(m,t([1.,4.]))", "torch.dist(m,m*2)", "torch.cdist(m,m)", "torch.cdist(m,m,p=1)", "torch.logsumexp(m,(0,1))",
+    "m.logsumexp(-1,keepdim=True)", "m.nansum(1)", "m.nanmean()", "m.nanmedian()", "m.aminmax(dim=0)", "m.amax(0,keepdim=True)",
+    "m.amin((0,1))", "torch.std_mean(m,1)", "torch.special.logit(v/4)", "torch.special.expit(v)", "torch.special.psi(v)",
+    "torch.special.gammaln(v)", "torch.special.multigammaln(v+2,2)", "torch.special.gammainc(v,v)",
+    "torch.special.round(v*1.234,decimals=1)", "torch.special.softmax(v,0)", "torch.special.log_softmax(v,0)", "torch.special.sinc(v)",
+    "torch.special.xlogy(v,v)", "torch.special.exp2(v)", "torch.special.erf(i)", "torch.special.zeta(t(2.),1)",
+    "torch.special.chebyshev_polynomial_t(v,2)", "torch.polygamma(2,v)", "torch.mvlgamma(v+3,2)", "torch.igamma(v,d)", "torch.frexp(v)",
+    "torch.polar(v,v)", "torch.complex(v,v)", "torch.view_as_real(c)", "torch.view_as_complex(torch.view_as_real(c)*2)", "torch.real(c)",
+    "torch.imag(c)", "torch.conj(c)", "torch.conj_physical(c)", "torch.resolve_conj(c.conj())", "torch.is_complex(c)", "c.is_complex()",
+    "v.is_floating_point()", "torch.result_type(i,1.5)", "torch.result_type(t(1.5,dtype=torch.float64),v)",
+    "torch.promote_types(torch.int32,torch.float16)", "torch.can_cast(torch.double,torch.int)", "i.add(t(1.5))",
+    "v+t(1.5,dtype=torch.float64)", "t(1,dtype=torch.int32)+t([1],dtype=torch.int8)", "t(200,dtype=torch.uint8)+t([1],dtype=torch.int8)",
+    "t([1],dtype=torch.uint8)+t([1],dtype=torch.int8)", "t(1.5)+i", "t(True)+i", "t([True])+t(1.5)", "1+b", "1.5*b", "b/2", "i/i",
+    "i.div(2,rounding_mode='trunc')", "(-i).div(2,rounding_mode='floor')", "i.float().div(0.)", "v.log().exp()", "t([-1.]).sqrt()",
+    "t([-1.]).log()", "t([0.]).log()", "t([0.]).reciprocal()", "t([1000.]).exp()", "t([inf])-t([inf])", "t([n])==t([n])",
+    "t([n,1]).max()", "t([n,1]).argmax()", "t([1,n]).sort()", "t([1,n]).min()", "t([n]).clamp(0,1)", "t([n,2.]).minimum(t([1.,n]))",
+    "t([n,1.]).nan_to_num(5.)", "t([inf,-inf]).nan_to_num()", "t([n,1.]).mean()", "t([n,1.]).nanmean()", "t([n,1.]).unique()",
+    "t([-0.,0.]).sort()", "t([-0.])==t([0.])", "t([-0.]).sign()", "1/t([-0.])", "t([5,3]).float()%t([3,-3])", "t([5.,-5.])//3",
+    "t([5,-5])//3", "t([-5]).remainder(3)", "t([-5]).fmod(3)", "t([2**31-1],dtype=torch.int32)+1", "t([2**62])*4",
+    "t([127],dtype=torch.int8)+1", "t([255],dtype=torch.uint8)+1", "t([-128],dtype=torch.int8).abs()", "t([300]).to(torch.uint8)",
+    "t([-1]).to(torch.uint8)", "t([1.9,-1.9]).to(torch.int)", "t([3.7]).long()", "t([0.,2.]).bool()", "t([65504.]).half()*2",
+    "t([1e-8]).half()", "t(3).sum(0)", "t(3.).mean(0)", "t(3.).max(0)", "t(3.).std()", "t(3.).cumsum(0)", "t(3.).sort()",
+    "t(3.).argmax()", "t(3.).topk(1)", "t(3.).unique()", "t(3.).diff()", "t(3.).median()", "t(3.).prod()", "t(3.).var(0)",
+    "t(3.).sum(1)", "torch.equal(v,v)", "torch.equal(v,i)", "torch.allclose(v,v+1e-9)", "torch.allclose(v,i)", "torch.isclose(v,v+1e-3)",
+    "v.allclose(v)", "v.isclose(v,equal_nan=True)", "torch.add(v,2,v)", "v.add(2,v)", "v.clone().add_(2,v)", "torch.sub(v,2,v)",
+    "torch.addcmul(v,2,v,v)", "v.clone().addcdiv_(2,v,v)", "v.add(v,2)", "torch.add(v,1,2)",
+]  # fmt: skip
+
 
 def outcome(torch, expression: str) -> tuple[str, str]:
     """("ok", what is printed), or the error's kind and first words."""
@@ -149,7 +227,7 @@ def main() -> None:
     import torch
 
     warnings.simplefilter("ignore")
-    groups = {"arithmetic": ARITHMETIC, "reductions": REDUCTIONS, "nodes": NODES}
+    groups = {"arithmetic": ARITHMETIC, "reductions": REDUCTIONS, "nodes": NODES, "forms": FORMS}
     frozen = {g: {e: outcome(torch, e) for e in expressions} for g, expressions in groups.items()}
     out = Path(__file__).parent / "ops" / "expressions.json"
     out.parent.mkdir(exist_ok=True)
