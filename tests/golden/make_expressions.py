@@ -207,7 +207,7 @@ FORMS = [
     "t(3.).argmax()", "t(3.).topk(1)", "t(3.).unique()", "t(3.).diff()", "t(3.).median()", "t(3.).prod()", "t(3.).var(0)",
     "t(3.).sum(1)", "torch.equal(v,v)", "torch.equal(v,i)", "torch.allclose(v,v+1e-9)", "torch.allclose(v,i)", "torch.isclose(v,v+1e-3)",
     "v.allclose(v)", "v.isclose(v,equal_nan=True)", "torch.add(v,2,v)", "v.add(2,v)", "v.clone().add_(2,v)", "torch.sub(v,2,v)",
-    "torch.addcmul(v,2,v,v)", "v.clone().addcdiv_(2,v,v)", "v.add(v,2)", "torch.add(v,1,2)",
+    "torch.addcmul(v,2,v,v)", "v.clone().addcdiv_(2,v,v)", "torch.add(v,v,2)", "torch.add(v,1,2)",
 ]  # fmt: skip
 
 
