@@ -71,7 +71,7 @@ def is_storage(obj: object) -> bool:
     return isinstance(obj, Storage)
 
 
-from . import func, linalg, nn, optim, return_types, signal, special, utils  # noqa: E402  (they are written with the surface above)
+from . import fft, func, linalg, nn, optim, return_types, signal, special, utils  # noqa: E402  (they are written with the surface above)
 from . import distributions as distributions  # noqa: E402
 from .backends import webgpu as webgpu  # noqa: E402
 from .autograd import forward_ad as _forward_ad, functional as _autograd_functional  # noqa: E402
