@@ -283,7 +283,7 @@ class ModuleDict(Module):
         """The modules."""
         return self._modules.values()
 
-    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+    def update(self, modules: Any) -> None:
         """Add the modules of a mapping, or of pairs. Raises TypeError or ValueError for other things."""
         if not isinstance(modules, Iterable):
             raise TypeError(

@@ -80,12 +80,12 @@ class _ConvNd(Module):
         if self.padding == "valid":
             return [0, 0] * len(self.kernel_size)
         if self.padding == "same":
-            out = []
+            out: list[int] = []
             for d, k in zip(reversed(self.dilation), reversed(self.kernel_size), strict=True):
                 total = d * (k - 1)
                 out += [total // 2, total - total // 2]
             return out
-        return [p for p in reversed(self.padding) for _ in range(2)]
+        return [p for p in reversed(self.padding) if not isinstance(p, str) for _ in range(2)]
 
     def reset_parameters(self) -> None:
         """Draw new starting values: uniform in [-s, s) with s = 1 / sqrt(inputs of one output)."""

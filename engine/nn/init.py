@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
+from ..ops import functions as ops
 from ..tensor import Tensor
 
 _LINEAR = (
@@ -208,12 +209,10 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
         return tensor
-    from .. import linalg
-
     rows = tensor.size(0)
     columns = tensor.numel() // rows
     flat = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
-    q, r = linalg.qr(flat.t() if rows < columns else flat)
+    q, r = ops.linalg_qr(flat.t() if rows < columns else flat)
     q = q * r.diagonal().sign()  # makes the decomposition, and so the distribution, unique
     if rows < columns:
         q = q.t()

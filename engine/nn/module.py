@@ -542,7 +542,8 @@ def _destination(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, An
     from ..device import device as Device
     from ..dtypes import dtype as DType
 
-    device, dtype = kwargs.get("device"), kwargs.get("dtype")
+    device: Any = kwargs.get("device")
+    dtype: Any = kwargs.get("dtype")
     if "tensor" in kwargs:
         args = (kwargs["tensor"], *args)
     for a in args[:2]:

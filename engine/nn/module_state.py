@@ -246,9 +246,10 @@ class StateMethods:
         unexpected: list[str] = []
         errors: list[str] = []
         metadata = getattr(state_dict, "_metadata", None)
-        state_dict = OrderedDict(state_dict)
+        root: Any = self
+        state: Any = OrderedDict(state_dict)
         if metadata is not None:
-            state_dict._metadata = metadata
+            state._metadata = metadata
 
         def load(module: Module, local: Any, prefix: str) -> None:
             local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
@@ -268,7 +269,7 @@ class StateMethods:
                         "it should be done inplace."
                     )
 
-        load(self, state_dict, "")  # type: ignore[arg-type]
+        load(root, state, "")
         if strict:
             for what, names in (("Unexpected", unexpected), ("Missing", missing)):
                 if names:

@@ -105,6 +105,10 @@ def _run_packed(
 # -- layers ---------------------------------------------------------------------------------------
 
 
+def _if_packed(value: Any) -> Any:
+    return value if isinstance(value, PackedSequence) else None
+
+
 class RNNBase(Module):
     """What RNN, LSTM and GRU share."""
 
@@ -165,7 +169,7 @@ class RNNBase(Module):
         for layer in range(num_layers):
             for direction in range(directions):
                 below = input_size if layer == 0 else out * directions
-                sizes = {"weight_ih": (gates, below), "weight_hh": (gates, out)}
+                sizes: dict[str, tuple[int, ...]] = {"weight_ih": (gates, below), "weight_hh": (gates, out)}
                 if bias:
                     sizes.update(bias_ih=(gates,), bias_hh=(gates,))
                 if proj_size > 0:
@@ -234,12 +238,13 @@ class RNNBase(Module):
     def forward(self, input: Any, hx: Any = None) -> Any:
         lstm = self.mode == "LSTM"
         name = self.mode.split("_")[0]
-        packed = input if isinstance(input, PackedSequence) else None
+        packed = _if_packed(input)
         states = None if hx is None else tuple(hx) if lstm else (hx,)
         single = False
         batch_dim = 0 if self.batch_first else 1
         if packed is not None:
-            data, sizes = packed.data, [int(n) for n in packed.batch_sizes.tolist()]
+            data: Any = packed.data
+            sizes = [int(n) for n in packed.batch_sizes.tolist()]
             batch = sizes[0]
             if states is not None and packed.sorted_indices is not None:
                 states = tuple(s.index_select(1, packed.sorted_indices) for s in states)

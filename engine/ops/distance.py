@@ -6,20 +6,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..shapes import broadcast_shapes, wrap_dim
+from ..shapes import broadcast_shapes, wrap_dims
 from ..tensor import Tensor
 from .composed import composed
 from .declare import into, operator
 from .nonlinear import where
 
-
-def _kept(x: Tensor, dim: int, keepdim: bool) -> Tensor:
-    return x if keepdim else x.unsqueeze(dim)
+Ints = tuple[int, ...]
 
 
-def length_slope(g: Tensor, x: Tensor, result: Tensor, p: float, dim: int, keepdim: bool) -> Tensor:
+def length_slope(g: Tensor, x: Tensor, result: Tensor, p: float, dim: Ints, keepdim: bool) -> Tensor:
     """The gradient of |x|_p; where the length is 0 it has none, and 0 stands for it."""
-    g, length = _kept(g, dim, keepdim), _kept(result, dim, keepdim)
+    if not keepdim:
+        for d in sorted(dim):
+            g, result = g.unsqueeze(d), result.unsqueeze(d)
+    length = result
     if p == 0:
         return x * 0
     if p == 1:
@@ -38,11 +39,11 @@ def length_slope(g: Tensor, x: Tensor, result: Tensor, p: float, dim: int, keepd
 
 
 @composed(
-    "vector_length", "input", "p dim keepdim", backward="Norm", grads={
+    "vector_length", "input", "p dim keepdim", backward="Norm", overload=lambda tensors, statics: 1, grads={
         "input": lambda g, input, result, p, dim, keepdim: length_slope(g, input, result, p, dim, keepdim)
     },
 )  # fmt: skip
-def _length(input: Tensor, p: float, dim: int, keepdim: bool) -> Tensor:
+def _length(input: Tensor, p: float, dim: Ints, keepdim: bool) -> Tensor:
     if input.dtype.is_complex:
         input = input.abs()
     if p == 2:
@@ -57,9 +58,9 @@ def _length(input: Tensor, p: float, dim: int, keepdim: bool) -> Tensor:
     return (size**p).sum(dim, keepdim=keepdim) ** (1.0 / p)
 
 
-def length(input: Tensor, p: float, dim: int, keepdim: bool = False) -> Tensor:
-    """The p-norm along one dimension."""
-    return _length(input, float(p), wrap_dim(dim, input.ndim), keepdim)
+def length(input: Tensor, p: float, dim: Any, keepdim: bool = False) -> Tensor:
+    """The p-norm over one or more dimensions."""
+    return _length(input, float(p), wrap_dims(dim, input.ndim), keepdim)
 
 
 @operator(spaces=("nn.functional", "torch"), method=False)
@@ -83,8 +84,6 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 @operator(spaces=("nn.functional",), method=False)
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """input / max(|input|_p, eps) along `dim`."""
-    if isinstance(dim, (tuple, list)) and len(dim) == 1:
-        dim = dim[0]
     size = length(input, p, dim, True).clamp(min=eps).expand_as(input)
     return input / size if out is None else into(out, input / size, "normalize")
 

@@ -114,7 +114,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = _MO
 
 
 def _dist_slope(g: Tensor, input: Tensor, other: Tensor, result: Tensor, p: float) -> tuple[Tensor, Tensor]:
-    each = length_slope(g, (input - other).reshape(-1), result, p, 0, False).reshape(
+    each = length_slope(g, (input - other).reshape(-1), result, p, (0,), False).reshape(
         broadcast_shapes(input.shape, other.shape)
     )
     return each, -each

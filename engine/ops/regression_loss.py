@@ -106,14 +106,11 @@ def gaussian_nll_loss(
     """(log(var) + (input - target)^2 / var) / 2, with var of at least `eps`; `full` adds log(2 pi) / 2.
 
     `var` is a number or a tensor in the shape of the input, of its leading dimensions, or with a 1 in one of them.
-    Raises
-    ValueError for other shapes and negative variances.
+    Raises ValueError for other shapes and negative variances.
     """
-    if isinstance(var, (int, float)) and not isinstance(var, bool):
-        if var < 0:
-            raise ValueError("var has negative entry/entries")
+    if not isinstance(var, Tensor):
         var = input.detach() * 0 + var
-    elif (var < 0).any():
+    if (var < 0).any():
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
         if tuple(input.shape[:-1]) == tuple(var.shape):

@@ -7,6 +7,7 @@ from typing import Any
 from ..tensor import Tensor
 from .composed import composed
 from .declare import operator
+from .distance import length
 
 
 def _other_dims(v: Tensor, dim: int) -> tuple[int, ...]:
@@ -36,11 +37,11 @@ def _interface(v: Tensor, g_: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     """The norms over all dimensions but `dim`, which are kept as size 1; over all of them for -1."""
     if dim == -1:
-        return v.norm(pow)
+        return length(v, pow, None)
     if dim == 0:
-        return v.reshape(v.shape[0], -1).norm(pow, 1).reshape(v.shape[0], *[1] * (v.ndim - 1))
+        return length(v.reshape(v.shape[0], -1), pow, 1).reshape(v.shape[0], *[1] * (v.ndim - 1))
     if dim == v.ndim - 1:
-        return v.reshape(-1, v.shape[-1]).norm(pow, 0).reshape(*[1] * (v.ndim - 1), v.shape[-1])
+        return length(v.reshape(-1, v.shape[-1]), pow, 0).reshape(*[1] * (v.ndim - 1), v.shape[-1])
     return norm_except_dim(v.transpose(0, dim), pow, 0).transpose(0, dim)
 
 

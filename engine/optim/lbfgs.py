@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -145,6 +146,14 @@ class LBFGS(Optimizer):
             p.new_zeros(p.numel()) if p.grad is None else p.grad.reshape(-1) for p in self._params
         ])  # fmt: skip
 
+    def _try(self, closure: Any, start: list[Tensor], direction: Tensor, step: float) -> tuple[float, Tensor]:
+        """Loss and gradient after a step that is taken back."""
+        self._move(step, direction)
+        loss, gradient = float(closure()), self._gradient()
+        for p, s in zip(self._params, start, strict=True):
+            p.copy_(s)
+        return loss, gradient
+
     def _move(self, t: float, direction: Tensor) -> None:
         offset = 0
         for p in self._params:
@@ -220,14 +229,7 @@ class LBFGS(Optimizer):
                 if group["line_search_fn"] != "strong_wolfe":
                     raise RuntimeError("only 'strong_wolfe' is supported")
                 start = [p.clone() for p in self._params]
-
-                def evaluate(step: float, start: list[Tensor] = start, direction: Tensor = direction) -> Any:
-                    self._move(step, direction)
-                    value, slope = float(closure()), self._gradient()
-                    for p, s in zip(self._params, start, strict=True):
-                        p.copy_(s)
-                    return value, slope
-
+                evaluate = functools.partial(self._try, closure, start, direction)
                 loss, gradient, t, calls = _strong_wolfe(
                     evaluate, t, direction, loss, gradient, slope.item(), most=group["max_eval"] - evaluations
                 )

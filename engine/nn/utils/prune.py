@@ -200,14 +200,16 @@ class _ByAmount(BasePruningMethod):
     """Prunes a number of elements or channels, or a fraction of them."""
 
     def __init__(self, amount: Any) -> None:
-        if not isinstance(amount, numbers.Real):
+        whole, real = isinstance(amount, numbers.Integral), isinstance(amount, numbers.Real)
+        if not real:
             raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-        if amount < 0 or (not isinstance(amount, numbers.Integral) and amount > 1):
+        if amount < 0 or (not whole and amount > 1):
             raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
         self.amount: Any = amount
+        self._whole = whole
 
     def _count(self, size: int) -> int:
-        count = self.amount if isinstance(self.amount, numbers.Integral) else round(self.amount * size)
+        count = self.amount if self._whole else round(self.amount * size)
         if count > size:
             raise ValueError(f"amount={count} should be smaller than the number of parameters to prune={size}")
         return count
