@@ -34,9 +34,8 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     first = next((v for v in values if isinstance(v, Tensor)), None)
     kind, device = (get_default_dtype(), None) if first is None else (first.dtype, first.device)
     made = [v if isinstance(v, Tensor) else F.tensor(v, dtype=kind, device=device) for v in values]
-    if all(m.shape == made[0].shape for m in made):
-        return tuple(made)
-    return tuple(F.broadcast_tensors(*made))
+    shape = F.broadcast_shapes(*[m.shape for m in made])
+    return tuple([m if m.shape == shape else m.expand(shape) for m in made])
 
 
 def computed(function: Callable[[Any], Any]) -> Any:

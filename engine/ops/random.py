@@ -13,6 +13,7 @@ from .. import random as source
 from ..backends.base import backend as backend_of
 from ..device import resolve
 from ..numerics import pathwise
+from ..numerics.blocks import blockwise
 from ..shapes import Size
 from ..tensor import Tensor, wrap
 from .creation import METHODS, _sizes
@@ -261,16 +262,14 @@ _GAMMA = Op(
     "standard_gamma", "input", "generator", kind="random", cpu=_gamma_kernel,
     grads={"input": lambda g, input, result: g * _standard_gamma_grad(input, result)},
 )  # fmt: skip
-_GAMMA_GRAD = Op(
-    "standard_gamma_grad", "input output", kind="custom", cpu=lambda a, x: _as_drawn(pathwise.gamma_grad(a, x), a)
-)
+_GAMMA_GRAD = Op("standard_gamma_grad", "input output", kind="custom", cpu=blockwise(pathwise.gamma_grad, 2))
 _DIRICHLET = Op(
     "sample_dirichlet", "alpha", "generator", kind="random", cpu=_dirichlet_kernel, backward="_Dirichlet",
     overload=lambda tensors, statics: "_DirichletBackward", grads={"alpha": _dirichlet_backward},
 )  # fmt: skip
 _DIRICHLET_GRAD = Op(
     "dirichlet_grad", "x alpha total", kind="custom",
-    cpu=lambda x, alpha, total: _as_drawn(pathwise.dirichlet_grad(x, alpha, total), x),
+    cpu=blockwise(pathwise.dirichlet_grad, 3),
 )  # fmt: skip
 _POISSON = Op(
     "poisson", "input", "generator", kind="random", cpu=lambda r, g: _as_drawn(rejection.poisson(r, g), r),
