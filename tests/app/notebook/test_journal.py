@@ -235,10 +235,10 @@ def test_a_kill_at_any_moment_loses_at_most_what_was_being_written(path: Path):
         with subprocess.Popen([sys.executable, "-c", TYPING, str(path)], stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
-            process.stdout.readline()
+            first = process.stdout.readline()
             time.sleep(rng.random() / 20)
             process.send_signal(signal.SIGKILL)
-            recorded = int(process.stdout.read().split()[-1])
+            recorded = int((first + process.stdout.read()).split()[-1])
         work = journal.pending(path)
         assert work is not None
         number = int(work.text.splitlines()[1].split()[-1])
