@@ -19,7 +19,7 @@ from .utils import broadcast_all, lazy_property
 class VonMises(Distribution):
     """Density proportional to exp(concentration cos(x - loc)) on the circle; angles in radians, samples in [-pi, pi).
 
-    Samples by rejection from a wrapped Cauchy distribution (D. Best and N. Fisher, 1979), in double precision.
+    Samples by rejection from a wrapped Cauchy distribution (D. Best and N. Fisher, 1979), in double precision on the CPU.
     """
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
@@ -33,7 +33,7 @@ class VonMises(Distribution):
 
     @lazy_property
     def _proposal_r(self) -> Any:
-        kappa = self.concentration.to(float64)
+        kappa = self.concentration.cpu().to(float64)
         tau = 1 + (1 + 4 * kappa**2).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * kappa)
         # For small concentrations the difference above has no digits left; r is 1 / kappa + kappa there.
@@ -49,18 +49,18 @@ class VonMises(Distribution):
     def sample(self, sample_shape: Any = Size()) -> Tensor:  # noqa: B008
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            loc, kappa = self.loc.to(float64), self.concentration.to(float64)
-            x = F.zeros(shape, dtype=float64, device=loc.device)
-            done = F.zeros(shape, dtype=bool_, device=loc.device)
+            loc, kappa = self.loc.cpu().to(float64), self.concentration.cpu().to(float64)
+            x = F.zeros(shape, dtype=float64)
+            done = F.zeros(shape, dtype=bool_)
             while not done.all():
-                u1, u2, u3 = rand((3, *shape), dtype=float64, device=loc.device).unbind()
+                u1, u2, u3 = rand((3, *shape), dtype=float64).unbind()
                 z = F.cos(math.pi * u1)
                 f = (1 + self._proposal_r * z) / (self._proposal_r + z)
                 c = kappa * (self._proposal_r - f)
                 accept = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
                 x = F.where(accept, (u3 - 0.5).sign() * f.acos(), x)
                 done = done | accept
-            return ((x + math.pi + loc) % (2 * math.pi) - math.pi).to(self.loc.dtype)
+            return ((x + math.pi + loc) % (2 * math.pi) - math.pi).to(self.loc.dtype).to(self.loc.device)
 
     @property
     def mean(self) -> Tensor:

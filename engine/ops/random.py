@@ -17,7 +17,7 @@ from ..numerics.blocks import blockwise
 from ..shapes import Size
 from ..tensor import Tensor, wrap
 from .creation import METHODS, _sizes
-from .declare import into, operator
+from .declare import into, operator, tensor_argument
 from .table import Op
 
 
@@ -281,41 +281,46 @@ _BINOMIAL = Op(
 )  # fmt: skip
 
 
-def _sampled(input: Tensor, kernel: str) -> None:
-    if input.dtype.category != dtypes.FLOATING:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dispatch.type_name(input.dtype)}'")
+def _sampled(name: str, argument: str, given: Any, kernel: str, narrow: bool = False) -> Tensor:
+    """The argument of a sampler, if it is a tensor of floats (of 32 bits and more, or all where `narrow`)."""
+    tensor = tensor_argument(name, argument, 1, given)
+    if tensor.dtype.category != dtypes.FLOATING or not (narrow or tensor.dtype in (dtypes.float32, dtypes.float64)):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dispatch.type_name(tensor.dtype)}'")
+    return tensor
 
 
 @operator(method=False)
 def _standard_gamma(self: Tensor, generator: Any = None) -> Tensor:
     """Samples of the gamma distribution of rate 1 with the given shape parameters; differentiable by them."""
-    _sampled(self, "gamma_cpu")
+    _sampled("_standard_gamma", "self", self, "gamma_cpu")
     return dispatch.call(_GAMMA, (self,), (generator,))
 
 
 @operator(method=False)
 def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
     """The derivative of gamma samples `output` by their shape parameters."""
+    _sampled("_standard_gamma_grad", "self", self, "_standard_gamma_grad_cpu")
     return dispatch.call(_GAMMA_GRAD, (self, output))
 
 
 @operator(method=False)
 def _sample_dirichlet(self: Tensor, generator: Any = None) -> Tensor:
     """Samples of the Dirichlet distribution with the given concentrations (last dimension); differentiable by them."""
-    _sampled(self, "dirichlet")
+    _sampled("_sample_dirichlet", "self", self, "dirichlet")
     return dispatch.call(_DIRICHLET, (self,), (generator,))
 
 
 @operator(method=False)
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """By what a Dirichlet sample moves with each concentration, divided by 1 - x; `total` is their sum."""
+    _sampled("_dirichlet_grad", "x", x, "_dirichlet_grad_cpu")
     return dispatch.call(_DIRICHLET_GRAD, (x, alpha, total))
 
 
 @operator(method=False)
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Samples of the Poisson distribution with the rates in `input`. Raises RuntimeError for a negative one."""
-    _sampled(input, "poisson_cpu")
+    _sampled("poisson", "input", input, "poisson_cpu", narrow=True)
     return dispatch.call(_POISSON, (input,), (generator,))
 
 
@@ -325,8 +330,8 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 
     Raises ValueError for integers, RuntimeError for different dtypes.
     """
-    for name, t in (("count", count), ("prob", prob)):
-        if t.dtype.category != dtypes.FLOATING:
+    for place, (name, t) in enumerate((("count", count), ("prob", prob))):
+        if tensor_argument("binomial", name, place + 1, t).dtype.category != dtypes.FLOATING:
             raise ValueError(
                 f"binomial only supports floating-point dtypes for {name}, got: {dispatch.type_name(t.dtype)}"
             )
@@ -334,4 +339,5 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
         raise RuntimeError(
             f"Found dtype {dispatch.type_name(prob.dtype)} but expected {dispatch.type_name(count.dtype)}"
         )
+    _sampled("binomial", "count", count, "binomial_cpu")
     return dispatch.call(_BINOMIAL, (count, prob), (generator,))

@@ -79,6 +79,7 @@ def test_ends_of_the_support():
         (lambda: torch.poisson(torch.tensor([-1.0])), "invalid Poisson rate, expected rate to be non-negative"),
         (lambda: torch.poisson(torch.tensor([1])), "\"poisson_cpu\" not implemented for 'Long'"),
         (lambda: torch._standard_gamma(torch.tensor([1])), "\"gamma_cpu\" not implemented for 'Long'"),
+        (lambda: torch._standard_gamma(torch.ones(1).half()), "\"gamma_cpu\" not implemented for 'Half'"),
         (lambda: torch._sample_dirichlet(torch.tensor([1])), "\"dirichlet\" not implemented for 'Long'"),
         (
             lambda: torch.binomial(torch.tensor([1]), torch.tensor([0.5])),
