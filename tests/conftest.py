@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,12 @@ _ADAPTERS = """
 import wgpu
 print(*[a.info["device"] for a in wgpu.gpu.enumerate_adapters_sync() if a.info["backend_type"] in ("Vulkan", "Metal", "D3D12")])
 """
+
+
+def pytest_configure() -> None:
+    """Let Ctrl+C be heard: a shell starts what runs in the background with SIGINT ignored, and children inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def missing(reason: str) -> NoReturn:
