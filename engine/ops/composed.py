@@ -1,8 +1,9 @@
 """Formulas written with operators that stand on the tape as one node, as PyTorch has it: losses, normalisations,
 embedding.
 
-They have no kernels: the formula runs, unrecorded, on whatever device its tensors are, and the node carries a gradient
-rule of its own.  Where something else looks at operators (a function transform, a capture) it sees the formula's.
+They need no kernels: the formula runs, unrecorded, on whatever device its tensors are, and the node carries a gradient
+rule of its own. Where the CPU does better, a kernel may be given for it. Where something else looks at operators (a
+function transform, a capture) it sees the formula's.
 """
 
 from __future__ import annotations
@@ -29,17 +30,22 @@ def composed(
     backward: str | None = None,
     overload: Callable[[tuple[Any, ...], tuple[Any, ...]], int | str] | None = None,
     multi: bool = False,
+    cpu: Callable[..., Any] | None = None,
+    dtype: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator for a formula `f(*tensors, *statics)`: the function runs it and records one node.
 
     `tensors`, `statics`, `grads`, `backward`, `overload` and `multi` mean what they mean for a primitive (see `Op`); tensors may be
-    None.
+    None. With `cpu` (and `dtype`, where the results' are not the first input's) a numpy kernel stands in for the formula where all
+    tensors are on the CPU.
     """
 
     def declare(formula: Callable[..., Any]) -> Callable[..., Any]:
         primitive = OPS.pop(name, None)  # there may be one that does a part of it
-        op = Op(name, tensors, statics, kind="fused", grads=grads, backward=backward, overload=overload, multi=multi)
-        del OPS[name]  # it has no kernels, so it is none of the primitives itself
+        op = Op(
+            name, tensors, statics, kind="fused", grads=grads, backward=backward, overload=overload, multi=multi, cpu=cpu, dtype=dtype,
+        )  # fmt: skip
+        del OPS[name]  # devices need no kernel for it, so it is none of the primitives itself
         if primitive is not None:
             OPS[name] = primitive
         COMPOSED[name] = (op, formula)
@@ -47,6 +53,8 @@ def composed(
 
         def run(*args: Any) -> Any:
             given = args[:count]
+            if cpu is not None and not state.modes and given[0]._storage.backend.name == "cpu":
+                return dispatch.call(op, given, args[count:])
             needs = state.grad_enabled and any([isinstance(t, Tensor) and t._requires_grad for t in given])
             if state.modes or not (needs or bus.op):
                 return formula(*args)

@@ -232,8 +232,18 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     return sum(input.detach() != 0, dim)
 
 
+def _logsumexp_kernel(x: np.ndarray, dims: Dims, keepdim: bool) -> Any:
+    size = x.real if x.dtype.kind == "c" else x
+    if not x.size:
+        return np.log(np.add.reduce(np.exp(x), axis=dims, keepdims=keepdim))
+    top = np.maximum.reduce(size, axis=dims, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0)
+    out = np.log(np.add.reduce(np.exp(x - top), axis=dims, keepdims=True, dtype=_wide(x))) + top
+    return out.astype(x.dtype, copy=False).reshape(reduced_shape(x.shape, dims, keepdim))
+
+
 @composed(
-    "logsumexp", "input", "dims keepdim",
+    "logsumexp", "input", "dims keepdim", cpu=_logsumexp_kernel,
     grads={
         "input": lambda g, input, result, dims, keepdim: spread(g, tuple(input.shape), dims, keepdim)
         * conj(op_functions["exp"](input - spread(result, tuple(input.shape), dims, keepdim)))
@@ -359,9 +369,15 @@ def selected(g: Tensor, index: Tensor, shape: tuple[int, ...], dim: int, keepdim
     return g.new_zeros(shape).scatter(dim, index, g)
 
 
-def _along(name: str, op: Op) -> Any:
+def _along(name: str, op: Op, extreme: Any, place: Any) -> Any:
+    def kernel(x: np.ndarray, dim: int, keepdim: bool) -> tuple[Any, Any]:
+        if not x.ndim:
+            return x.copy(), np.zeros((), np.int64)
+        return extreme.reduce(x, axis=dim, keepdims=keepdim), place(x, axis=dim, keepdims=keepdim)
+
     @composed(
-        f"{name}_dim", "input", "dim keepdim", multi=True, backward=name.capitalize(),
+        f"{name}_dim", "input", "dim keepdim", multi=True, backward=name.capitalize(), cpu=kernel,
+        dtype=lambda t, *_: (t._dtype, dtypes.int64),
         grads={
             "input": lambda g, results, input_shape, dim, keepdim: selected(g[0], results[1], input_shape, dim, keepdim)
         },
@@ -376,7 +392,7 @@ def _along(name: str, op: Op) -> Any:
     return formula
 
 
-_max_dim, _min_dim = _along("max", ARGMAX), _along("min", ARGMIN)
+_max_dim, _min_dim = _along("max", ARGMAX, np.maximum, np.argmax), _along("min", ARGMIN, np.minimum, np.argmin)
 
 
 def _choose(name: str, whole: Op, along: Any, kind: Any, input: Tensor, dim: Any, keepdim: bool, other: Any) -> Any:

@@ -6,6 +6,8 @@ import math
 import warnings
 from typing import Any
 
+import numpy as np
+
 from .. import dispatch, dtypes
 from ..shapes import numel, reduced_shape, wrap_dims
 from ..tensor import Tensor
@@ -30,6 +32,30 @@ def _var_formula(input: Tensor, dims: Dims, correction: float, keepdim: bool) ->
     return total / rest
 
 
+def _var_kernel(x: np.ndarray, dims: Dims, correction: float, keepdim: bool) -> Any:
+    count = count_of(x.shape, dims)
+    wide = np.dtype(np.float32) if x.dtype == np.float16 else x.dtype
+    mean = np.add.reduce(x, axis=dims, keepdims=True, dtype=wide) / wide.type(count)
+    centred = np.subtract(x, mean, dtype=wide)
+    square = (
+        np.square(np.abs(centred))
+        if wide.kind == "c"
+        else np.multiply(centred, centred, out=centred if x.ndim else None)
+    )
+    total = np.add.reduce(square, axis=dims, keepdims=keepdim)
+    return np.divide(total, max(count - correction, 0), dtype=square.dtype).astype(
+        np.float16 if x.dtype == np.float16 else square.dtype
+    )
+
+
+def _std_kernel(x: np.ndarray, dims: Dims, correction: float, keepdim: bool) -> Any:
+    return np.sqrt(_var_kernel(x, dims, correction, keepdim))
+
+
+def _real_type(t: Tensor, *_: Any) -> Any:
+    return t._dtype.to_real()
+
+
 def _var_backward(g: Tensor, x: Tensor, dims: Dims, correction: float, keepdim: bool) -> Tensor:
     rest = count_of(tuple(x.shape), dims) - correction
     g = spread(g, tuple(x.shape), dims, keepdim)
@@ -43,7 +69,7 @@ def _std_backward(g: Tensor, x: Tensor, result: Tensor, dims: Dims, correction: 
 
 
 _var = composed(
-    "var", "input", "dims correction keepdim",
+    "var", "input", "dims correction keepdim", cpu=_var_kernel, dtype=_real_type,
     grads={
         "input": lambda g, input, dims, correction, keepdim: _var_backward(g, input, dims, correction, keepdim)
     },
@@ -51,7 +77,7 @@ _var = composed(
 
 
 @composed(
-    "std", "input", "dims correction keepdim",
+    "std", "input", "dims correction keepdim", cpu=_std_kernel, dtype=_real_type,
     grads={
         "input": lambda g, input, result, dims, correction, keepdim: _std_backward(g, input, result, dims, correction, keepdim)
     },
