@@ -188,6 +188,11 @@ def _pool_avg(
     size, step, pad = window_numbers(name, rank, given)
     if override == 0:
         raise RuntimeError("divisor must be not zero")
+    sizes = tuple(input.shape[-3:])
+    if rank == 3 and input.ndim in (4, 5) and all(sizes) and any(n < k for n, k in zip(sizes, size, strict=True)):
+        given = " ".join(f"{a}: {n}" for a, n in zip("THW", sizes, strict=True))
+        wanted = " ".join(f"k{a}: {n}" for a, n in zip("THW", size, strict=True))
+        raise RuntimeError(f"input image ({given}) smaller than kernel size ({wanted})")
     check_windows(name, input, size, step, pad, (1,) * rank, bool(ceil))
     if input._dtype.category == dtypes.INTEGRAL and input._dtype is not dtypes.int64:
         raise NotImplementedError(f"\"{name}\" not implemented for '{dispatch.type_name(input._dtype)}'")

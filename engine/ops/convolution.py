@@ -416,17 +416,7 @@ def _check_shapes(
     if any(k <= 0 for k in kernel):
         raise RuntimeError(f"kernel size should be greater than zero, but got {_by_name(kernel, 'kernel_')}")
     if transposed:
-        if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation, strict=True)):
-            raise RuntimeError(
-                f"output padding must be smaller than either stride or dilation, but got {_by_name(extra, 'output_padding_')} "
-                f"{_by_name(stride, 'stride_')} {_by_name(dilation, 'dilation_')}"
-            )
-        sizes = _transposed_sizes(x[2:], kernel, stride, padding, dilation, extra)
-        if any(n < 1 for n in sizes):
-            raise RuntimeError(
-                f"Given input size per channel: {_sizes(x[2:])}. Calculated output size per channel: {_sizes(sizes)}. Output size is "
-                "too small"
-            )
+        _check_transposed(x[2:], kernel, stride, padding, dilation, extra)
         return
     padded = tuple(n + 2 * p for n, p in zip(x[2:], padding, strict=True))
     spans = tuple(d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True))
@@ -434,6 +424,27 @@ def _check_shapes(
         raise RuntimeError(
             f"Calculated padded input size per channel: {_sizes(padded)}. Kernel size: {_sizes(spans)}. Kernel size can't be greater "
             "than actual input size"
+        )
+
+
+def _check_transposed(sizes: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, extra: Ints) -> None:
+    if len(kernel) == 1:  # told as images of height 1, as PyTorch does
+        sizes, kernel, stride, padding, dilation, extra = (
+            (filler, *values)
+            for filler, values in zip(
+                (1, 1, 1, 0, 1, 0), (sizes, kernel, stride, padding, dilation, extra), strict=True
+            )
+        )
+    if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation, strict=True)):
+        raise RuntimeError(
+            f"output padding must be smaller than either stride or dilation, but got {_by_name(extra, 'output_padding_')} "
+            f"{_by_name(stride, 'stride_')} {_by_name(dilation, 'dilation_')}"
+        )
+    made = _transposed_sizes(sizes, kernel, stride, padding, dilation, extra)
+    if any(n < 1 for n in made):
+        raise RuntimeError(
+            f"Given input size per channel: {_sizes(sizes)}. Calculated output size per channel: {_sizes(made)}. Output size is "
+            "too small"
         )
 
 

@@ -159,15 +159,17 @@ def _check_repeating(mode: str, input: Tensor, pads: Ints) -> None:
     for i in range(rank):
         if mode == "reflect" and max(pads[2 * i], pads[2 * i + 1]) >= sizes[-1 - i]:
             raise RuntimeError(
-                f"Argument #{2 * rank + 2}: Padding size should be less than the corresponding input dimension, but got: padding "
+                f"Argument #{2 * i + 4}: Padding size should be less than the corresponding input dimension, but got: padding "
                 f"({pads[2 * i]}, {pads[2 * i + 1]}) at dimension {input.ndim - 1 - i} of input {shape}"
             )
     after = _padded_shape(tuple(sizes), pads)
-    if any(n < 1 for n in after):
+    if all(n < 1 for n in after):
         raise RuntimeError(
             f"input ({' '.join(f'{a}: {n}' for a, n in zip(letters, sizes, strict=True))}) is too small. Calculated output "
             f"{' '.join(f'{a}: {n}' for a, n in zip(letters, after, strict=True))}"
         )
+    if any(n < 0 for n in after):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(after)}: {[*shape[:-rank], *after]}")
     if input._dtype.category == dtypes.BOOL:
         kernel = f"reflection_pad{rank}d" if mode == "reflect" else f"replication_pad{rank}d"
         raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")

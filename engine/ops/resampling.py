@@ -49,6 +49,13 @@ def _nearest(size: int, count: int, align: bool, given: float | None, kind: Any)
     return taps(size, np.minimum(at, size - 1).astype(np.int64))
 
 
+def _nearest_of_images(size: int, count: int, align: bool, given: float | None, kind: Any) -> Taps:
+    """In two dimensions one to one and one to two are taken as such, whatever scale was asked for."""
+    if count in (size, 2 * size):
+        return taps(size, np.arange(count) // (count // size))
+    return _nearest(size, count, align, given, kind)
+
+
 def _nearest_exact(size: int, count: int, align: bool, given: float | None, kind: Any) -> Taps:
     scale = _scale(size, count, False, given, np.float32)
     at = np.floor((np.arange(count).astype(np.float32) + np.float32(0.5)) * scale)
@@ -56,6 +63,8 @@ def _nearest_exact(size: int, count: int, align: bool, given: float | None, kind
 
 
 def _linear(size: int, count: int, align: bool, given: float | None, kind: Any) -> Taps:
+    if count == size:  # whatever scale was asked for
+        return taps(size, np.arange(size))
     at = np.maximum(_sources(size, count, align, given, kind), 0)
     low = np.minimum(at.astype(np.int64), size - 1)
     part = np.clip(at - low, 0, 1)
@@ -92,6 +101,8 @@ def _antialiased(reach: int, window: Callable[[np.ndarray], np.ndarray]) -> Call
     """Maps whose window of `reach` elements to each side grows with the scale when the image shrinks."""
 
     def make(size: int, count: int, align: bool, given: float | None, kind: Any) -> Taps:
+        if count == size:  # whatever scale was asked for
+            return taps(size, np.arange(size))
         scale = float(_scale(size, count, align, given, kind))
         wide = max(scale, 1.0)
         centre = scale * (np.arange(count) + 0.5)
@@ -117,7 +128,12 @@ class _Mode(NamedTuple):
 
 
 _MODES = {
-    **{("nearest", n, False): _Mode(f"upsample_nearest{n}d", n, f"UpsampleNearest{n}D", _nearest) for n in (1, 2, 3)},
+    **{
+        ("nearest", n, False): _Mode(
+            f"upsample_nearest{n}d", n, f"UpsampleNearest{n}D", _nearest_of_images if n == 2 else _nearest
+        )
+        for n in (1, 2, 3)
+    },
     **{
         ("nearest-exact", n, False): _Mode(
             f"_upsample_nearest_exact{n}d", n, f"UpsampleNearestExact{n}D", _nearest_exact
@@ -234,8 +250,9 @@ def _check(input: Tensor, counts: Ints, name: str, nearest: bool) -> None:
         before, after = (
             ", ".join(f"{a}: {n}" for a, n in zip(letters, values, strict=True)) for values in (sizes, counts)
         )
+        joined = "and " if len(counts) == 1 else ""
         raise RuntimeError(
-            f"Input and output sizes should be greater than 0, but got input ({before}) output ({after})"
+            f"Input and output sizes should be greater than 0, but got input ({before}) {joined}output ({after})"
         )
     if input.shape[1] == 0:
         raise RuntimeError(
