@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from .dtypes import round_bfloat16
+
 DEFAULT_SEED = 67280421310721
 """The seed of a generator that nobody seeded."""
 
@@ -402,8 +404,12 @@ def _continuous(out: np.ndarray, name: str) -> None:
         )
 
 
-def uniform(out: np.ndarray, low: float = 0.0, high: float = 1.0, generator: Generator | None = None) -> None:
+def uniform(
+    out: np.ndarray, low: float = 0.0, high: float = 1.0, generator: Generator | None = None, rounds: bool = False
+) -> None:
     """Fill with values of [low, high); real and imaginary parts each for a complex array.
+
+    `rounds` says that a float32 array stands for bfloat16.
 
     Raises RuntimeError for an empty or infinite range, NotImplementedError for integers.
     """
@@ -434,7 +440,9 @@ def uniform(out: np.ndarray, low: float = 0.0, high: float = 1.0, generator: Gen
             values = _fma32(values, float(np.float32(high - low)), low)
         if out.dtype == np.float16:
             values = values.astype(np.float16)
-    if not (unit and out.dtype != np.float16):
+        elif rounds:
+            values, high = round_bfloat16(values), float(round_bfloat16(np.array([high], np.float32))[0])
+    if not unit or rounds or out.dtype == np.float16:
         values[values == out.dtype.type(high)] = low  # rounding may reach the excluded end
     _put(out, values)
 
@@ -462,8 +470,12 @@ def _normal_doubles(n: int, g: Generator) -> np.ndarray:
     return values
 
 
-def normal(out: np.ndarray, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> None:
+def normal(
+    out: np.ndarray, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None, rounds: bool = False
+) -> None:
     """Fill with normals (Box-Muller). A complex array gets half of the variance in each part.
+
+    `rounds` says that a float32 array stands for bfloat16.
 
     Contiguous arrays of 16 elements and more are made in blocks of 16; all others pair by pair. The two give
     different numbers for the same seed, as in PyTorch. Raises RuntimeError for a negative `std`, NotImplementedError
@@ -481,15 +493,16 @@ def normal(out: np.ndarray, mean: float = 0.0, std: float = 1.0, generator: Gene
         values = _normal_doubles(n, g)
         _put(out, values if (mean, std) == (0.0, 1.0) else _fma64(values, std, mean))
         return
+    kind = "e" if rounds else out.dtype.char
     draw, transform = {
         "d": (g.doubles, _box_muller64),
         "f": (g.floats, _box_muller32),
         "e": (g.floats, _box_muller16),
-    }[out.dtype.char]
+    }[kind]
     whole = n - n % 16
     # The 16-bit types draw whole blocks only; the others a word for every element.
-    values = np.zeros(n, np.float32) if out.dtype.char == "e" else draw(n)
-    if out.dtype.char == "e":
+    values = np.zeros(n, np.float32) if kind == "e" else draw(n)
+    if kind == "e":
         values[:whole] = draw(whole)
     transform(values[:whole], mean, std)
     if n % 16:
@@ -595,8 +608,11 @@ def check_bounds(dtype: np.dtype, low: int, high: int | None, name: str = "rando
         raise RuntimeError(f"to - 1 is out of bounds for {_C_NAMES.get(dtype.name, dtype.name)}")
 
 
-def random(out: np.ndarray, generator: Generator | None = None) -> None:
-    """Fill with integers from 0 to the largest that the type holds exactly (all 2**n for a float of n bits)."""
+def random(out: np.ndarray, generator: Generator | None = None, rounds: bool = False) -> None:
+    """Fill with integers from 0 to the largest that the type holds exactly (all 2**n for a float of n bits).
+
+    `rounds` says that a float32 array stands for bfloat16.
+    """
     g = generator or default_generator
     kind, name = out.dtype.kind, out.dtype.name
     if name in ("uint16", "uint32", "uint64"):
@@ -604,7 +620,8 @@ def random(out: np.ndarray, generator: Generator | None = None) -> None:
     if kind == "b":
         _put(out, g.words(out.size) & np.uint32(1))
     elif kind == "f":
-        count = np.uint64((1 << (np.finfo(out.dtype).nmant + 1)) + 1)
+        bits = 8 if rounds else np.finfo(out.dtype).nmant + 1
+        count = np.uint64((1 << bits) + 1)
         words = g.long_words(out.size) if out.dtype == np.float64 else g.words(out.size).astype(np.uint64)
         _put(out, (words % count).astype(np.float64))
     else:

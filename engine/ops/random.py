@@ -29,7 +29,8 @@ def _drawn(
     fill: Callable[[np.ndarray], None],
     like: Tensor | None = None,
 ) -> Tensor:
-    """A tensor of drawn numbers; with `like` its elements lie in memory, and are drawn, in the order of that tensor's."""
+    """A tensor of drawn numbers; with `like` its elements lie in memory, and are drawn, in the order of that
+    tensor's."""
     values = np.empty(shape, kind.numpy)
     if like is not None and not like.is_contiguous():
         values = np.empty_like(_strided(np.empty(1, kind.numpy), like))
@@ -57,7 +58,9 @@ def rand(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, 
          requires_grad: bool = False, pin_memory: bool = False, _like: Any = None) -> Tensor:  # fmt: skip
     """Numbers uniform in [0, 1)."""
     kind = _float_type(dtype, "check_uniform_bounds")
-    made = _drawn(_sizes(size), kind, device, requires_grad, lambda a: source.uniform(a, 0.0, 1.0, generator), _like)
+    made = _drawn(
+        _sizes(size), kind, device, requires_grad, lambda a: source.uniform(a, 0.0, 1.0, generator, kind.rounds), _like
+    )
     return made if out is None else into(out, made, "rand")
 
 
@@ -65,7 +68,9 @@ def randn(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None,
           requires_grad: bool = False, pin_memory: bool = False, _like: Any = None) -> Tensor:  # fmt: skip
     """Numbers of the standard normal distribution."""
     kind = _float_type(dtype, "normal_kernel_cpu")
-    made = _drawn(_sizes(size), kind, device, requires_grad, lambda a: source.normal(a, 0.0, 1.0, generator), _like)
+    made = _drawn(
+        _sizes(size), kind, device, requires_grad, lambda a: source.normal(a, 0.0, 1.0, generator, kind.rounds), _like
+    )
     return made if out is None else into(out, made, "randn")
 
 
@@ -132,26 +137,30 @@ def _fill(self: Tensor, fill: Callable[[np.ndarray], None]) -> Tensor:
     )
 
 
-def _filler(name: str, draw: Callable[..., None], doc: str) -> None:
+def _filler(name: str, draw: Callable[..., None], doc: str, bfloat16: bool = False) -> None:
+    """Declare a method; `bfloat16` where what is drawn for that type is not just rounded from float32."""
+
     def method(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
+        if bfloat16 and self.dtype.rounds:
+            kwargs["rounds"] = True
         return _fill(self, lambda a: draw(a, *args, **kwargs, generator=generator))
 
     method.__name__, method.__doc__ = name, doc
     METHODS[name] = method
 
 
-def _uniform(a: np.ndarray, *args: Any, generator: Any = None, **bounds: Any) -> None:
+def _uniform(a: np.ndarray, *args: Any, generator: Any = None, rounds: bool = False, **bounds: Any) -> None:
     low, high = [*args, *[0.0, 1.0][len(args) :]]
     low, high = bounds.get("from", low), bounds.get("to", high)
     if low > high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
-    source.uniform(a, low, high, generator)
+    source.uniform(a, low, high, generator, rounds)
 
 
-def _normal(a: np.ndarray, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> None:
+def _normal(a: np.ndarray, mean: float = 0.0, std: float = 1.0, *, generator: Any = None, rounds: bool = False) -> None:
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    source.normal(a, mean, std, generator)
+    source.normal(a, mean, std, generator, rounds)
 
 
 def _exponential(a: np.ndarray, lambd: float = 1.0, *, generator: Any = None) -> None:
@@ -160,16 +169,16 @@ def _exponential(a: np.ndarray, lambd: float = 1.0, *, generator: Any = None) ->
     source.exponential(a, lambd, generator)
 
 
-def _random(a: np.ndarray, *args: Any, generator: Any = None, **bounds: Any) -> None:
+def _random(a: np.ndarray, *args: Any, generator: Any = None, rounds: bool = False, **bounds: Any) -> None:
     if not args and not bounds:
-        source.random(a, generator)
+        source.random(a, generator, rounds)
         return
     low, high = (0, args[0]) if len(args) == 1 else args if args else (bounds.get("from", 0), bounds["to"])
     source.randint(a, low, high, generator)
 
 
-_filler("uniform_", _uniform, "Fill with numbers uniform in [from, to).")
-_filler("normal_", _normal, "Fill with numbers of the normal distribution.")
+_filler("uniform_", _uniform, "Fill with numbers uniform in [from, to).", bfloat16=True)
+_filler("normal_", _normal, "Fill with numbers of the normal distribution.", bfloat16=True)
 _filler("exponential_", _exponential, "Fill with numbers of the exponential distribution of rate `lambd`.")
 _filler("cauchy_", lambda a, median=0.0, sigma=1.0, *, generator=None: source.cauchy(a, median, sigma, generator),
         "Fill with numbers of the Cauchy distribution.")  # fmt: skip
@@ -177,7 +186,7 @@ _filler("log_normal_", lambda a, mean=1.0, std=2.0, *, generator=None: source.lo
         "Fill with exponentials of normal numbers.")  # fmt: skip
 _filler("geometric_", lambda a, p, *, generator=None: source.geometric(a, p, generator),
         "Fill with numbers of trials up to the first success.")  # fmt: skip
-_filler("random_", _random, "Fill with integers of [from, to), or of the dtype's range.")
+_filler("random_", _random, "Fill with integers of [from, to), or of the dtype's range.", bfloat16=True)
 
 
 @operator(spaces=("method",))
@@ -216,17 +225,26 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     if size is not None:
         kind = _float_type(dtype, "normal_kernel_cpu")
         return _drawn(
-            _sizes((size,)), kind, device, requires_grad, lambda a: _normal(a, mean, std, generator=generator)
+            _sizes((size,)),
+            kind,
+            device,
+            requires_grad,
+            lambda a: _normal(a, mean, std, generator=generator, rounds=kind.rounds),
         )
     like = mean if isinstance(mean, Tensor) else std
     shape = dispatch.broadcast_shapes(*[t.shape for t in (mean, std) if isinstance(t, Tensor)])
-    drawn = _drawn(shape, like.dtype, like.device, False, lambda a: source.normal(a, 0.0, 1.0, generator))
+    drawn = _drawn(
+        shape, like.dtype, like.device, False, lambda a: source.normal(a, 0.0, 1.0, generator, like.dtype.rounds)
+    )
     return drawn * std + mean
 
 
 @operator(spaces=("torch", "nn.functional"), method=False)
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zeros with probability `p`, the rest divided by 1 - p; the input itself when not training. Raises ValueError for bad `p`."""
+    """Zeros with probability `p`, the rest divided by 1 - p; the input itself when not training.
+
+    Raises ValueError for bad `p`.
+    """
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0.0:
