@@ -40,7 +40,7 @@ def apply(op: Op, args: tuple[Any, ...], statics: tuple[Any, ...], mode: VmapMod
     if not any(a.batched for a in arrays if isinstance(a, BatchArray)) and not _batched_static(statics, mode):
         out = dispatch.call(op, tuple(a.inner if a is not None else None for a in arrays), _plain(statics, mode))
         return [(o, False) for o in (out if op.multi else (out,))]
-    found = RULES.get(op.name)
+    found = RULES.get(op.name) or (array_rules.linalg if op.kind == "linalg" else None)
     if found is not None and not _batched_static(statics, mode):
         pairs = [(a.inner, a.batched) if isinstance(a, BatchArray) else (None, False) for a in arrays]
         made = found(op, pairs, _plain(statics, mode), mode.size)
@@ -117,7 +117,7 @@ def _first_static_is_a_dim(op: Op, pairs: Any, statics: tuple[Any, ...], size: i
     return [(o, True) for o in out] if op.multi else (out, True)
 
 
-@rule("sum", "mean", "prod", "amax", "amin", "all", "any", "squeeze", "flip")
+@rule("sum", "mean", "prod", "amax", "amin", "all", "any", "squeeze", "flip", "fft_c2c", "fft_r2c", "fft_c2r")
 def _first_static_is_dims(op: Op, pairs: Any, statics: tuple[Any, ...], size: int) -> Made:
     return dispatch.call(op, (pairs[0][0],), (tuple(d + 1 for d in statics[0]), *statics[1:])), True
 
@@ -270,4 +270,5 @@ def _nll(op: Op, pairs: Any, statics: tuple[Any, ...], size: int) -> Made:
     return out.reshape(size, -1), True
 
 
-from . import window_rules as window_rules  # noqa: E402  (enters its rules here)
+from . import array_rules as array_rules  # noqa: E402  (these enter their rules here)
+from . import window_rules as window_rules  # noqa: E402

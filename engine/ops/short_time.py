@@ -13,6 +13,7 @@ from .creation import of_array
 from .declare import operator
 from .fourier import C2C, C2R, R2C
 from .joining import cat
+from .linalg.checks import readable
 from .padding import pad as pad_signal
 
 
@@ -191,8 +192,7 @@ def istft(
     if length is not None:
         stop = start + length
     signal, envelope = signal[:, start:stop], envelope[:, start:stop]
-    lowest = float(envelope.detach().abs().amin().item()) if envelope.numel() else 0.0
-    if lowest < 1e-11:
+    if not envelope.numel() or (readable(envelope) and float(envelope.detach().abs().amin().item()) < 1e-11):
         raise RuntimeError(f"{label}window overlap add min: 1")
     out = signal / envelope
     if length is not None and stop > full:

@@ -57,9 +57,14 @@ def same_dtype(name: str, a: Tensor, b: Tensor, first: str = "A", second: str = 
         )
 
 
+def readable(t: Tensor) -> bool:
+    """Whether values can be looked at: those of a batch that `vmap` hides cannot."""
+    return t._storage.backend.name != "vmap"
+
+
 def failed(name: str, info: Tensor, sentence: str) -> None:
     """Raise LinAlgError where an `info` is positive; `sentence` has `{}` for its value."""
-    if info.numel() == 0:
+    if info.numel() == 0 or not readable(info):
         return
     values = info.reshape(-1).tolist()
     bad = next((i for i, v in enumerate(values) if v), None)

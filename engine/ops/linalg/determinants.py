@@ -12,7 +12,7 @@ from ...tensor import Tensor
 from ..declare import operator
 from ..gradients import choose, conj
 from ..table import Op
-from .checks import adjoint, square
+from .checks import adjoint, readable, square
 from .kernels import Array
 from .solves import inv
 from .spectra import SVD
@@ -30,7 +30,7 @@ def _det_backward(g: Tensor, a: Tensor, det: Tensor) -> Tensor:
     """`g conj(det) A^-H`; where a determinant is zero, the cofactors, which the singular values give without a division."""
     if a.numel() == 0:
         return g.new_zeros(a.shape)
-    if not bool((det == 0).any().item()):
+    if not readable(det) or not bool((det == 0).any().item()):
         return (g * conj(det)).unsqueeze(-1).unsqueeze(-1) * adjoint(inv(a))
     u, s, vh = dispatch.call(SVD, (a,), (False,))
     k = s.shape[-1]
