@@ -10,6 +10,7 @@ from typing import Any
 from ..autograd.grad_mode import enable_grad
 from ..dtypes import finfo, get_default_dtype
 from ..ops import functions as F
+from ..ops.random import randn
 from ..ops.table import FUNCTIONS
 from ..tensor import Tensor
 
@@ -49,7 +50,7 @@ def linalg(name: str) -> Any:
 
 
 def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
-    return F.normal(F.zeros(shape, dtype=dtype, device=device), F.ones(shape, dtype=dtype, device=device))
+    return randn(shape, dtype=dtype, device=device)
 
 
 def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
