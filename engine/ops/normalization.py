@@ -515,8 +515,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: f
 
     From Krizhevsky et al., 2012. Raises ValueError for fewer than three dimensions.
     """
-    from .padding import constant_pad_nd
     from .average_pooling import avg_pool2d, avg_pool3d
+    from .padding import constant_pad_nd
 
     if input.ndim < 3:
         raise ValueError(
