@@ -12,7 +12,7 @@ import numpy as np
 from .. import dispatch
 from ..dtypes import BOOL, FLOATING
 from ..tensor import Tensor
-from .declare import op_functions, operator, pointwise
+from .declare import c_name, op_functions, operator, pointwise
 from .gradients import choose, conj, is_tensor, second_is_number, second_is_tensor, zeros_like
 
 _NO_BOOL_DIFFERENCE = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
@@ -316,11 +316,8 @@ def _one_dtype(input: Any, end: Any, weight: Any) -> None:
         raise NotImplementedError(f"\"lerp_kernel_scalar\" not implemented for '{dispatch.type_name(input._dtype)}'")
     for name, t in (("end", end), ("weight", weight)):
         if is_tensor(t) and t._dtype is not input._dtype and (name == "end" or t._data.shape):
-            mine, theirs = (_SPOKEN.get(d.name, d.name) for d in (input._dtype, t._dtype))
-            raise RuntimeError(f"expected dtype {mine} for `{name}` but got dtype {theirs}")
+            raise RuntimeError(f"expected dtype {c_name(input._dtype)} for `{name}` but got dtype {c_name(t._dtype)}")
 
-
-_SPOKEN = {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long int", "int32": "int"}
 
 LERP = pointwise(
     "lerp", "input, end, weight", cpu=_lerp, expr="input + weight * (end - input)", accepts="fc", numbers="weight",

@@ -133,7 +133,7 @@ _C_NAMES = {
 
 def c_name(d: Any) -> str:
     """The name of a dtype in C++, which some of PyTorch's messages use ("long int")."""
-    return _C_NAMES.get(d.name, d.name)
+    return _C_NAMES.get(d.name) or str(d.name)
 
 
 def into(out: Tensor, value: Any, name: str, same_dtype: bool = False) -> Tensor:

@@ -233,7 +233,7 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
 
 
 def _logsumexp_kernel(x: np.ndarray, dims: Dims, keepdim: bool) -> Any:
-    size = x.real if x.dtype.kind == "c" else x
+    size = np.real(x)
     if not x.size:
         return np.log(np.add.reduce(np.exp(x), axis=dims, keepdims=keepdim))
     top = np.maximum.reduce(size, axis=dims, keepdims=True)
