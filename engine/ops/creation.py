@@ -366,16 +366,11 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     return in_order_of(out, input, memory_format)
 
 
-def scalar_tensor(
-    s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False
-) -> Tensor:
+def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+                  pin_memory: bool = False) -> Tensor:  # fmt: skip
     """A 0-d tensor of one number, of the default dtype where none is given."""
-    return full(
-        (),
-        s,
-        dtype=dtype or (dtypes.of_scalar(s) if isinstance(s, complex) else dtypes.get_default_dtype()),
-        device=device,
-    )
+    default = dtypes.of_scalar(s) if isinstance(s, complex) else dtypes.get_default_dtype()
+    return full((), s, dtype=dtype or default, device=device, requires_grad=requires_grad)
 
 
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -581,7 +576,7 @@ def _caster(kind: Any) -> Any:
 
 for _name, _kind in {
     "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32", "short": "int16",
-    "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64", "cdouble": "complex128",
+    "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64", "cdouble": "complex128", "bfloat16": "bfloat16",
 }.items():  # fmt: skip
     METHODS[_name] = _caster(dtypes.DTYPES[_kind])
 
@@ -605,7 +600,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     return dispatch.write(self, source)
 
 
-@operator(spaces=("method",))
+@operator()
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Set all elements to a number or 0-d tensor."""
     if isinstance(value, Tensor):
@@ -631,11 +626,13 @@ def filled(input: Tensor, value: Any) -> Tensor:
     return dispatch.call(FILL, (input, given))
 
 
-FILL = Op("fill", "input value", kind="index", overload=lambda tensors, _: int(tensors[1]._requires_grad), cpu=lambda x, value: np.full(x.shape, value, x.dtype), shape=lambda s, _: s,
-          grads={"input": lambda g: g.new_zeros(g.shape), "value": lambda g: g.sum()})  # fmt: skip
+FILL = Op(
+    "fill", "input value", kind="index", cpu=lambda x, value: np.full(x.shape, value, x.dtype), shape=lambda s, _: s,
+    overload=lambda tensors, _: int(tensors[1]._requires_grad), grads={"input": lambda g: g.new_zeros(g.shape), "value": lambda g: g.sum()},
+)  # fmt: skip
 
 
-@operator(spaces=("method",))
+@operator()
 def zero_(self: Tensor) -> Tensor:
     """Set all elements to zero."""
     return fill_(self, 0)

@@ -51,6 +51,7 @@ from . import (
     statistics,
     triangles,
     trigonometric,
+    view_copies,
     views,
     weight_norm,
 )
@@ -106,6 +107,7 @@ __all__ = [
     "statistics",
     "triangles",
     "trigonometric",
+    "view_copies",
     "views",
     "weight_norm",
 ]

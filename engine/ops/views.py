@@ -599,7 +599,7 @@ def resize_(self: Tensor, *sizes_: Any, memory_format: Any = None) -> Tensor:
     return self
 
 
-@operator(spaces=("method",))
+@operator()
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
     """`resize_` to the shape of another tensor."""
     return resize_(self, tuple(the_template.shape))

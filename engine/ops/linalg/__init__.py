@@ -8,9 +8,11 @@ from . import (
     einstein,
     factorisations,
     least_squares,
+    low_rank,
     matrix_functions,
     norms,
     products,
+    removed,
     solves,
     spectra,
 )
@@ -20,9 +22,11 @@ __all__ = [
     "einstein",
     "factorisations",
     "least_squares",
+    "low_rank",
     "matrix_functions",
     "norms",
     "products",
+    "removed",
     "solves",
     "spectra",
 ]
