@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 
-from .ops.creation import tensor  # noqa: E402  (the function, not the file of that name)
+from .ops.creation import tensor
 
 __version__ = "2.13.0+tapescope"
 

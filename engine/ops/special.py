@@ -98,8 +98,8 @@ LGAMMA = pointwise(
     grads={"input": lambda g, input: g * op_functions["digamma"](input)},
 )  # fmt: skip
 DIGAMMA = pointwise(
-    "digamma", cpu=blockwise(gamma.digamma, single=gamma.digamma_single), expr="digamma(input)", result="float", accepts="bif", refusals={"": "digamma"},
-    spaces=("torch", "special", "special.psi"), doc=gamma.digamma.__doc__ or "",
+    "digamma", cpu=blockwise(gamma.digamma, single=gamma.digamma_single), expr="digamma(input)", result="float", accepts="bif",
+    refusals={"": "digamma"}, spaces=("torch", "special", "special.psi"), doc=gamma.digamma.__doc__ or "",
     grads={"input": lambda g, input: g * polygamma(1, input)},
 )  # fmt: skip
 POLYGAMMA = pointwise(

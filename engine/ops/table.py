@@ -115,7 +115,15 @@ class Op:
         inputs = (key,) if isinstance(key, str) else key
         places = tuple(self.tensors.index(i) for i in inputs)
         names = tuple(inspect.signature(function).parameters)[1:]
-        known = {*self.tensors, *self.statics, "result", "results", "needs", "defined", *(f"{t}_shape" for t in self.tensors)}
+        known = {
+            *self.tensors,
+            *self.statics,
+            "result",
+            "results",
+            "needs",
+            "defined",
+            *(f"{t}_shape" for t in self.tensors),
+        }
         unknown = [n for n in names if n not in known]
         if unknown:
             raise ValueError(f"operator {self.name}: its gradient asks for {unknown[0]!r}, which it has not")

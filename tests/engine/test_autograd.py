@@ -345,7 +345,9 @@ def test_an_input_returned_as_it_is_may_not_be_written_to():
     x = leaf(1.0) * 1
     y = Same.apply(x)
     assert y is not x and type(y.grad_fn).__name__ == "SameBackward"
-    with pytest.raises(RuntimeError, match="Output 0 of Same is a view and is being modified inplace. This view was created inside"):
+    with pytest.raises(
+        RuntimeError, match="Output 0 of Same is a view and is being modified inplace. This view was created inside"
+    ):
         y.mul_(2)
     x.mul_(2)
     with pytest.raises(RuntimeError, match="created inside a custom Function"):
