@@ -21,6 +21,10 @@ def places(*shape):
 
 ONE, TWO = ((2,), (1,), (1,), False, (0,), 1), ((2, 1), (1, 0), (1, 2), True, (1, 0), 2)
 SAMPLES = {
+    "embedding_bag": lambda t: (
+        lambda w, s: call("embedding_bag", 2, "sum", False)(w, torch.tensor([0, 2, 2, 1]), torch.tensor([0, 0, 1, 1]), s)[0],
+        [t(3, 2), t(4, seed=1)],
+    ),
     "convolution": lambda t: (call("convolution", *TWO), [t(2, 4, 3, 4), t(4, 1, 2, 3, seed=1), t(2, seed=2)]),
     "convolution_weight": lambda t: (
         call("convolution_weight", (3,), (2,), (1,), (1,), 2), [t(2, 4, 5), t(2, 2, 3, seed=1)],
@@ -147,8 +151,4 @@ for rank in (2, 3):
     SAMPLES[f"grid_sampler_{rank}d_backward"] = lambda t, rank=rank: (
         run_only(f"grid_sampler_{rank}d_backward", 0, 0, False), [t(1, 1, *[1] * rank), t(1, 1, *[2] * rank), t(1, *[1] * rank, rank)],
     )  # fmt: skip
-SINGLE = {"grid_sampler_2d", "grid_sampler_3d"    "embedding_bag": lambda t: (
-        lambda w, s: call("embedding_bag", 2, "sum", False)(w, torch.tensor([0, 2, 2, 1]), torch.tensor([0, 0, 1, 1]), s)[0],
-        [t(3, 2), t(4, seed=1)],
-    ),
-}
+SINGLE = {"grid_sampler_2d", "grid_sampler_3d"}
