@@ -41,6 +41,7 @@ def _slopes(
     g: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float, needs: tuple[bool, ...]
 ) -> tuple[Any, ...]:  # fmt: skip
     """Gradients with the weights computed anew, so that none of that size are kept."""
+    g, query, key, value = (_wide(t) for t in (g, query, key, value))
     weights = _weights(query, key, mask, is_causal, scale)
     dq = dk = None
     if needs[0] or needs[1]:
@@ -56,7 +57,13 @@ def _slopes(
     grads={("query", "key", "value"): _slopes},
 )  # fmt: skip
 def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float) -> Tensor:
-    return _weights(query, key, mask, is_causal, scale) @ value
+    out = _weights(_wide(query), _wide(key), mask, is_causal, scale) @ _wide(value)
+    return out if out.dtype is query.dtype else out.to(query.dtype)
+
+
+def _wide(t: Tensor) -> Tensor:
+    """Half precision as single, in which attention is computed."""
+    return t.to(dtypes.float32) if t.dtype.itemsize < 4 else t
 
 
 @operator(spaces=FUNCTIONAL, method=False)
@@ -97,10 +104,11 @@ def scaled_dot_product_attention(
     )
     if fused and dropout_p == 0.0:
         return _attend(query, key, value, mask, is_causal, factor)
-    weights = _weights(query, key, mask, is_causal, factor)
+    weights = _weights(_wide(query), _wide(key), mask, is_causal, factor)
     if dropout_p > 0.0:
         weights = dropout(weights, dropout_p)
-    return weights @ value
+    out = weights @ _wide(value)
+    return out if out.dtype is query.dtype else out.to(query.dtype)
 
 
 def _check_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:

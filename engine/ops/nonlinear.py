@@ -162,7 +162,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 HARDTANH = _primitive(
     "hardtanh", "input; min_val=-1.0, max_val=1.0", accepts="if",
-    cpu=lambda x, low, high, out=None: np.clip(x, low, high, out=out),
+    cpu=lambda x, low, high, out=None: np.clip(x, x.dtype.type(low), x.dtype.type(high), out=out),
     expr="minimum(maximum(input, min_val), max_val)",
     grads={
         "input": lambda g, input, min_val, max_val: where((input <= min_val) | (input >= max_val), 0.0, g)
@@ -175,6 +175,8 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """x cut to [min_val, max_val]. Raises ValueError where these are the wrong way round."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
+    if not input.dtype.is_signed and min_val < 0:
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     return _run(HARDTANH, input, inplace, min_val, max_val)
 
 
