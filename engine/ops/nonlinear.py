@@ -18,6 +18,7 @@ from ..shapes import wrap_dim
 from ..tensor import Tensor, wrap
 from .composed import composed
 from .declare import op_functions, operator, pointwise
+from .gradients import conj
 from .table import Op
 
 FUNCTIONAL = ("nn.functional",)
@@ -228,6 +229,8 @@ def rrelu(
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:
+    if x.dtype.kind == "c":
+        return 1 / (1 + np.exp(-x))
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, 1, e) / (1 + e)
 
@@ -239,7 +242,7 @@ def _silu_slope(x: Tensor) -> Tensor:
 
 SILU = _primitive(
     "silu", "input", cpu=lambda x, out=None: _store(x * _sigmoid(x), out), expr="input * sigmoid(input)",
-    grads={"input": lambda g, input: g * _silu_slope(input)},
+    accepts="fc", grads={"input": lambda g, input: g * conj(_silu_slope(input))},
 )  # fmt: skip
 
 
