@@ -175,7 +175,7 @@ def _same(op: Op, pairs: Any, statics: tuple[Any, ...], size: int) -> Made:
     return dispatch.call(op, (pairs[0][0],), statics), True
 
 
-@rule("cat")
+@rule("cat", "stack")
 def _cat(op: Op, pairs: Any, statics: tuple[Any, ...], size: int) -> Made:
     return dispatch.call(op, tuple(_batch(p, size) for p in pairs), (statics[0] + 1,)), True
 

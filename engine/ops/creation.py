@@ -15,7 +15,7 @@ from .. import dispatch, dtypes
 from ..backends.base import backend as backend_of
 from ..device import device as Device
 from ..device import resolve
-from ..shapes import Size, contiguous_strides, is_contiguous
+from ..shapes import Size, broadcast_shapes, contiguous_strides, is_contiguous
 from ..tensor import Tensor, wrap
 from .declare import into, operator, tensor_argument
 from .table import Op
@@ -593,6 +593,11 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         try:
             source = source.expand(*self.shape)
         except RuntimeError:
+            if src.ndim > self.ndim:
+                raise RuntimeError(
+                    f"output with shape {list(self.shape)} doesn't match the broadcast shape "
+                    f"{list(broadcast_shapes(self.shape, src.shape))}"
+                ) from None
             raise RuntimeError(
                 f"The size of tensor a ({self.shape[-1] if self.ndim else 1}) must match the size of tensor b "
                 f"({src.shape[-1] if src.ndim else 1}) at non-singleton dimension {max(self.ndim - 1, 0)}"

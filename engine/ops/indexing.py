@@ -81,7 +81,7 @@ def _as_index(t: Tensor) -> list[Tensor]:
 
 def _split(self: Tensor, index: Any) -> tuple[Tensor, tuple[Any, ...] | None]:
     """The view that the basic parts of an index make, and the advanced rest (None where there is none)."""
-    items = list(index) if isinstance(index, tuple) else [index]
+    items = list(index) if isinstance(index, tuple) or _stands_for_tuple(index) else [index]
     used = 0
     for i, item in enumerate(items):
         if isinstance(item, (list, np.ndarray, range)):
@@ -89,17 +89,22 @@ def _split(self: Tensor, index: Any) -> tuple[Tensor, tuple[Any, ...] | None]:
         if item is None or item is Ellipsis or isinstance(item, (bool, np.bool_)):
             continue
         used += item.ndim if isinstance(item, Tensor) and item.dtype in (dtypes.bool_, dtypes.uint8) else 1
-    if sum(item is Ellipsis for item in items) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
     if used > self.ndim:
+        if self.ndim == 0:
+            raise IndexError(
+                "slice() cannot be applied to a 0-dim tensor."
+                if any(isinstance(item, slice) for item in items)
+                else "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+                "tensor to a number"
+            )
         raise IndexError(f"too many indices for tensor of dimension {self.ndim}")
-    out, dim = self, 0
+    out, dim, left = self, 0, self.ndim - used
     advanced: list[Any] = []
     for item in items:
         if item is Ellipsis:
-            skip = self.ndim - used
-            dim += skip
-            advanced += [None] * skip
+            dim += left  # what no other item stands for; a second ellipsis stands for nothing
+            advanced += [None] * left
+            left = 0
         elif item is None:
             out = out.unsqueeze(dim)
             dim += 1
@@ -132,11 +137,24 @@ def _split(self: Tensor, index: Any) -> tuple[Tensor, tuple[Any, ...] | None]:
             if not -size <= place < size:
                 raise IndexError(f"index {place} is out of bounds for dimension {dim} with size {size}")
             out = dispatch.call(SELECT, (out,), (dim, place % size))
+        elif isinstance(item, str):
+            raise TypeError("new(): invalid data type 'str'")
         else:
-            raise TypeError(
+            raise IndexError(
                 f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {type(item).__name__})"
             )
     return out, tuple(advanced) if any(a is not None for a in advanced) else None
+
+
+def _stands_for_tuple(index: Any) -> bool:
+    """Whether a short list means a tuple, as in older numpy: it has a sequence, tensor, slice, None or ellipsis in it."""
+    return (
+        isinstance(index, list)
+        and len(index) < 32
+        and any(
+            v is None or v is Ellipsis or isinstance(v, (Tensor, list, tuple, range, slice, np.ndarray)) for v in index
+        )
+    )
 
 
 def _plain(v: Any) -> Any:
@@ -191,7 +209,14 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if advanced is None and out is self:
         out = self.alias()
     if not isinstance(value, Tensor):
-        value = creation.tensor(value, dtype=self.dtype, device=self.device)
+        if not isinstance(value, (bool, int, float, complex, np.generic)):
+            raise TypeError(
+                f"can't assign a {type(value).__name__ if not isinstance(value, np.ndarray) else 'numpy.ndarray'} to a "
+                f"torch.{dispatch.type_name(self.dtype)}Tensor"
+            )
+        value = creation.full(
+            (), value.item() if isinstance(value, np.generic) else value, dtype=self.dtype, device=self.device
+        )
     elif value.dtype is not self.dtype or value.device != self.device:
         value = value.to(self.device, self.dtype)
     if advanced is None:
@@ -199,10 +224,6 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         given = tuple(value.shape)
         while len(given) > len(shape) and given[0] == 1:
             given = given[1:]
-        if broadcast_or_none(given, shape) != shape:
-            raise RuntimeError(
-                f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}"
-            )
         out.copy_(value.reshape(given).expand(*shape))
         return
     _bounds(out, advanced)
@@ -233,6 +254,8 @@ def _tuple_of_indices(self: Tensor, indices: Any) -> tuple[Any, ...]:
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """`input` with `values` written (or, with `accumulate`, added) at the places of `indices`."""
     slots = _tuple_of_indices(input, indices)
+    if len(slots) > input.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {input.ndim} (got {len(slots)})")
     _bounds(input, slots)
     if values.dtype is not input.dtype:
         raise RuntimeError(
@@ -311,7 +334,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where `mask`, in order, in one dimension."""
     if mask.dtype is not dtypes.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = broadcast_shapes(input.shape, mask.shape)
+    shape = broadcast_shapes(mask.shape, input.shape)
     where = nonzero(mask.expand(*shape).reshape(-1)).reshape(-1)
     return input.expand(*shape).reshape(-1).index_select(0, where)
 

@@ -35,12 +35,27 @@ CAT = Op(
 )  # fmt: skip
 
 
+def _sequence(name: str, tensors: Any) -> list[Any]:
+    if isinstance(tensors, Tensor) or not hasattr(tensors, "__iter__"):
+        raise TypeError(
+            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
+        )
+    return list(tensors)
+
+
+STACK = Op(
+    "stack", "*tensors", "dim", kind="index", cpu=lambda arrays, dim: np.stack(arrays, axis=dim),
+    shape=lambda shapes, dim: (*shapes[0][:dim], len(shapes), *shapes[0][dim:]),
+    grads={"tensors": lambda g, tensors_shape, dim: [g.select(dim, i) for i in range(len(tensors_shape))]},
+)  # fmt: skip
+
+
 @operator(method=False, out=True, aliases=("concat", "concatenate"))
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors one after another along `dim`; they must agree in the other sizes. Raises RuntimeError otherwise."""
-    parts = list(tensors)
+    parts = _sequence("cat", tensors)
     if not parts:
-        raise RuntimeError("torch.cat(): expected a non-empty list of Tensors")
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for i, t in enumerate(parts):
         if not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
@@ -65,25 +80,25 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 @operator(method=False, out=True)
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape along a new dimension. Raises RuntimeError where the shapes differ."""
-    parts = list(tensors)
+    parts = _sequence("stack", tensors)
     if not parts:
         raise RuntimeError("stack expects a non-empty TensorList")
+    for i, t in enumerate(parts):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
     at = wrap_dim(dim, parts[0].ndim + 1)
     for i, t in enumerate(parts[1:], 1):
         if t.shape != parts[0].shape:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(parts[0].shape)} at entry 0 and {list(t.shape)} at entry {i}"
             )
-    return cat([t.unsqueeze(at) for t in parts], at)
+    kind = dispatch.result_type(*parts)
+    return dispatch.call(STACK, tuple(t if t._dtype is kind else t.to(kind) for t in parts), (at,))
 
 
 def _listed(name: str, tensors: Any) -> list[Tensor]:
     """The tensors of a list; raises TypeError for what is none, RuntimeError for an empty one."""
-    if isinstance(tensors, Tensor) or not hasattr(tensors, "__iter__"):
-        raise TypeError(
-            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
-        )
-    parts = list(tensors)
+    parts = _sequence(name, tensors)
     if not parts:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     for i, t in enumerate(parts):

@@ -39,6 +39,10 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
+    if input is None or other is None:
+        raise TypeError(
+            "where() received an invalid combination of arguments: it takes a condition alone, or with two tensors or numbers"
+        )
     if not isinstance(condition, Tensor):
         raise TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
     if condition.dtype.name not in ("bool", "uint8"):

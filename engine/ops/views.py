@@ -378,7 +378,7 @@ def select(input: Tensor, dim: int, index: Any) -> Tensor:
 def slice_dim(input: Tensor, dim: int, start: Any, end: Any, step: int = 1) -> Tensor:
     """`input[..., start:end:step]` along `dim`, with Python's clamping. Raises ValueError for a step below 1."""
     if step <= 0:
-        raise ValueError("step must be greater than zero")
+        raise ValueError("slice step cannot be zero" if step == 0 else "step must be greater than zero")
     first, last, _ = slice(start, end, 1).indices(input._data.shape[dim])
     return dispatch.call(SLICE, (input,), (dim, first, max(first, last), step))
 

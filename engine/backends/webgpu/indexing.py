@@ -304,6 +304,16 @@ class Indexing:
             start += a.shape[dim]
         return out
 
+    def stack(self, arrays: Sequence[GpuArray], dim: int) -> GpuArray:
+        """Arrays of one shape along a new dimension."""
+
+        def wide(a: GpuArray) -> GpuArray:
+            step = a.strides[dim] * a.shape[dim] if dim < len(a.shape) else 1
+            shape, strides = (*a.shape[:dim], 1, *a.shape[dim:]), (*a.strides[:dim], step, *a.strides[dim:])
+            return GpuArray(a.block, a.dtype, shape, strides, a.offset, a.contiguous)
+
+        return self.cat([wide(a) for a in arrays], dim)
+
     def write_window(
         self, x: GpuArray, source: GpuArray, size: tuple[int, ...], stride: tuple[int, ...], offset: int
     ) -> GpuArray:
@@ -360,6 +370,7 @@ def register(backend: Any) -> None:
         "scatter_add",
         "nll_loss",
         "cat",
+        "stack",
     ):
         backend.kernels[name] = getattr(indexing, name)
     backend.kernels["as_strided_scatter"] = indexing.write_window

@@ -34,4 +34,5 @@ SAMPLES = {
     "unsafe_split": lambda t: (call("unsafe_split", 1, 1, 3, 1), [t(2, 3)]),
     "unsafe_split_with_sizes": lambda t: (call("unsafe_split_with_sizes", 0, 0, 1, 1), [t(2, 3)]),
     "unsafe_view": lambda t: (call("unsafe_view", (3, 2)), [t(2, 3)]),
+    "stack": lambda t: (call("stack", 1), [t(2, 3), t(2, 3, seed=1)]),
 }  # fmt: skip
