@@ -96,3 +96,8 @@ for _value in _switches.NAMES:
 for _name, _value in _storage_view.METHODS.items():
     if not hasattr(Tensor, _name) or not callable(_value):
         setattr(Tensor, _name, _value)
+from .utils import dlpack as _dlpack  # noqa: E402
+from .utils.dlpack import from_dlpack  # noqa: E402
+
+for _name, _value in _dlpack.METHODS.items():
+    setattr(Tensor, _name, _value)

@@ -174,3 +174,20 @@ def test_storages():
     assert t.is_set_to(t.view(2, 3)) and not t.is_set_to(t.t())
     with pytest.raises(AssertionError, match="CUDA"):
         t.cuda()
+
+
+def test_dlpack_shares_memory_both_ways():
+    import numpy as np
+
+    t = torch.arange(6.0).view(2, 3)
+    a = np.from_dlpack(t.t())
+    t[0, 1] = 9
+    assert a[1, 0] == 9
+    b = np.arange(4.0)
+    u = torch.from_dlpack(b)
+    b[2] = 7
+    assert u[2] == 7 and torch.from_dlpack(t).data_ptr() == t.data_ptr()
+    with pytest.raises(BufferError, match="require gradient"):
+        np.from_dlpack(torch.ones(1, requires_grad=True))
+    with pytest.raises(TypeError, match="__dlpack__"):
+        torch.from_dlpack([1])
