@@ -36,8 +36,16 @@ def _c2c(x: Array, dims: Dims, norm: int, forward: bool) -> Array:
     )
 
 
-def _r2c(x: Array, dims: Dims, norm: int, onesided: bool) -> Array:
-    return (np.fft.rfftn if onesided else np.fft.fftn)(x, axes=dims, norm=_FORWARD[norm])
+def _r2c(x: Array, dims: Any, norm: int, onesided: bool) -> Array:
+    if onesided or len(dims) > 1:
+        return (np.fft.rfftn if onesided else np.fft.fftn)(x, axes=dims, norm=_FORWARD[norm])
+    # Half of the frequencies of a real signal are the conjugates of the others.
+    at, n = dims[0], x.shape[dims[0]]
+    half = np.moveaxis(np.fft.rfft(x, axis=at, norm=_FORWARD[norm]), at, -1)
+    out = np.empty((*half.shape[:-1], n), half.dtype)
+    out[..., : n // 2 + 1] = half
+    np.conjugate(half[..., (n + 1) // 2 - 1 : 0 : -1], out=out[..., n // 2 + 1 :])
+    return np.ascontiguousarray(np.moveaxis(out, -1, at))
 
 
 def _c2r(x: Array, dims: Dims, norm: int, last: int) -> Array:

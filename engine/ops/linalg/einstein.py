@@ -6,10 +6,9 @@ matrix products. Everything is written with other operators, so gradients follow
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import math
 from typing import Any
-
-import numpy as np
 
 from ... import dispatch
 from ...tensor import Tensor
@@ -45,8 +44,9 @@ def _letters(text: str, where: str, start: int) -> Labels:
     return out
 
 
+@functools.lru_cache(512)
 def _parse(equation: str) -> tuple[list[Labels], Labels | None]:
-    """Labels of every operand and of the output (None where none is given)."""
+    """Labels of every operand and of the output (None where none is given); not to be changed."""
     left, arrow, right = equation.partition("->")
     terms, start = [], 0
     for i, term in enumerate(left.split(",")):
@@ -156,8 +156,8 @@ def _arranged(t: Tensor, labels: Labels, order: Labels) -> Tensor:
     return out if len(have) == len(order) else out.reshape([next(shape) if v in labels else 1 for v in order])
 
 
-def _size(t: Tensor, labels: Labels, which: Sequence[Any]) -> int:
-    return int(np.prod([t.shape[labels.index(v)] for v in which], dtype=np.int64))
+def _shaped(t: Tensor, *shape: int) -> Tensor:
+    return t if tuple(t._data.shape) == shape else t.reshape(shape)
 
 
 def _pair(a: Tensor, la: Labels, b: Tensor, lb: Labels, keep: set[Any]) -> tuple[Tensor, Labels]:
@@ -174,18 +174,21 @@ def _pair(a: Tensor, la: Labels, b: Tensor, lb: Labels, keep: set[Any]) -> tuple
     order = [*batch, *[v for v in la if v not in lb], *[v for v in lb if v not in la]]
     if not over:
         return _arranged(a, la, order) * _arranged(b, lb, order), order
-    sizes = {v: max(a.shape[la.index(v)], b.shape[lb.index(v)]) for v in batch}
     mine, theirs = [v for v in la if v not in lb], [v for v in lb if v not in la]
     left = _arranged(a, la, [*batch, *mine, *over])
     right = _arranged(b, lb, [*batch, *over, *theirs])
-    lead = [sizes[v] for v in batch]
-    left, right = left.expand(*lead, *left.shape[len(batch) :]), right.expand(*lead, *right.shape[len(batch) :])
-    rows, inner, columns = _size(a, la, mine), _size(a, la, over), _size(b, lb, theirs)
-    shape = [*lead, *left.shape[len(batch) : len(batch) + len(mine)], *right.shape[len(batch) + len(over) :]]
+    k = len(batch)
+    mine_sizes, their_sizes = left._data.shape[k : k + len(mine)], right._data.shape[k + len(over) :]
+    rows, columns = math.prod(mine_sizes), math.prod(their_sizes)
+    inner = math.prod(left._data.shape[k + len(mine) :])
     if not batch:
-        return mm(left.reshape(rows, inner), right.reshape(inner, columns)).reshape(shape), order
-    count = int(np.prod(lead, dtype=np.int64))
-    return bmm(left.reshape(count, rows, inner), right.reshape(count, inner, columns)).reshape(shape), order
+        out = mm(_shaped(left, rows, inner), _shaped(right, inner, columns))
+        return out.reshape(*mine_sizes, *their_sizes), order
+    lead = [max(a._data.shape[la.index(v)], b._data.shape[lb.index(v)]) for v in batch]
+    left, right = left.expand(*lead, *left._data.shape[k:]), right.expand(*lead, *right._data.shape[k:])
+    count = math.prod(lead)
+    out = bmm(_shaped(left, count, rows, inner), _shaped(right, count, inner, columns))
+    return out.reshape(*lead, *mine_sizes, *their_sizes), order
 
 
 @operator(method=False)

@@ -35,6 +35,9 @@ def _vector_norm(x: Array, order: float, dims: tuple[int, ...], keepdim: bool) -
     wide = np.float32 if kind.itemsize < 4 else kind
     if order == 1:
         return np.add.reduce(size, dtype=wide, **keep).astype(kind, copy=False)
+    if order == 2 and x.dtype.kind == "f" and len(dims) == x.ndim and x.flags.c_contiguous and x.itemsize >= 4:
+        flat = x.reshape(-1)
+        return np.sqrt(np.dot(flat, flat)).reshape((1,) * x.ndim if keepdim else ())
     if order == 2:
         square_ = np.multiply(x.real, x.real, dtype=wide)
         if x.dtype.kind == "c":
