@@ -86,10 +86,15 @@ class TapescopeApp(Serial):
     async def on_mount(self) -> None:
         found = self._unsaved_work()
         self._open(self.document)
-        for sentence in self.document.warnings:
-            self.notify(sentence, severity="warning", timeout=10)
         if found is not None:
             self._offer(found)
+        else:
+            self._warn()
+
+    def _warn(self) -> None:
+        """Say what reading the document had to put right."""
+        for sentence in self.document.warnings:
+            self.notify(sentence, severity="warning", timeout=10)
 
     def _open(self, document: Notebook) -> None:
         """Show a document; the one that was shown is closed with its kernel."""
@@ -148,6 +153,7 @@ class TapescopeApp(Serial):
                 self.notify("This is the recovered work; save it to keep it.", timeout=6)
         elif said == "discard":
             journal.discard(found)
+        self._warn()
 
     # -- the end ------------------------------------------------------------------------------------
 

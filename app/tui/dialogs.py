@@ -77,6 +77,7 @@ class Ask(ModalScreen[str]):
                     yield Button(label, id=f"answer-{choice.value}", variant=choice.kind)  # type: ignore[arg-type]
 
     def on_mount(self) -> None:
+        self.app.clear_notifications()  # on a small screen they would lie over the question
         self.query(Button).first().focus()
 
     def on_key(self, event) -> None:  # type: ignore[no-untyped-def]
@@ -121,6 +122,7 @@ class Prompt(ModalScreen[str | None]):
             yield Static(f"Enter confirms, Esc {self._escape}", classes="help")
 
     def on_mount(self) -> None:
+        self.app.clear_notifications()  # on a small screen they would lie over the question
         self.query_one(Input).focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

@@ -15,7 +15,7 @@ from textual.containers import Container
 from textual.message import Message
 from textual.widgets import TextArea
 
-from ..notebook.document import Change, Notebook
+from ..notebook.document import Change, Notebook, with_newlines
 from .cells import Cells
 from .editor import CellEditor
 from .notebook_view import MARGIN, NotebookView
@@ -160,6 +160,21 @@ class NotebookPane(Container):
             self.stop_editing()
         elif change.kind == "source":
             self.editor.replace_all(self.notebook.cells[change.index].source)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Text pasted in command mode becomes a cell: the current one where that is empty, else a new one below."""
+        if self.editing or not event.text.strip():
+            return
+        event.stop()
+        text = with_newlines(event.text).strip("\n")
+        cell = self.cells.current
+        if cell is not None and not cell.source:
+            self.notebook.set_source(cell.id, text)
+            self.notebook.checkpoint()
+        else:
+            self.cells.insert(below=True, source=text)
+        self.view.show_cell(self.cells.index)
+        self.post_message(self.PlaceChanged())
 
     # -- placing ------------------------------------------------------------------------------------
 

@@ -178,6 +178,24 @@ async def test_a_save_that_fails_says_so_and_loses_nothing(open_app, tmp_path, m
         assert user.sources == ["yx = 1"] and "lesson.py ●" in user.text
 
 
+async def test_a_message_does_not_lie_over_a_question(open_app, monkeypatch):
+    """On a small screen the sentence of the failed save would hide the buttons."""
+
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    async with open_app(size=(80, 24)) as user:
+        await user.press("enter")
+        await user.type("y")
+        monkeypatch.setattr(files, "save", full)
+        await user.press("ctrl+s")
+        await user.until(lambda: "No space left" in user.toasts())
+        await user.press("ctrl+q")
+        await user.settle()
+        assert all(words in user.text for words in ("Unsaved changes", "Save and quit", "Discard them", "Stay"))
+        assert user.toasts() == ""
+
+
 async def test_a_journal_that_cannot_be_written_is_told_once(open_app, monkeypatch):
     """Without a journal a person should know, but not be told with every letter."""
 

@@ -67,6 +67,25 @@ async def test_several_lines_are_pasted_as_they_are(open_app):
         assert user.sources == [pasted]
 
 
+async def test_text_pasted_in_command_mode_becomes_a_cell(open_app):
+    """Nothing of a paste is lost for the mode: it fills an empty cell, or makes one below, and can be undone."""
+    pasted = "for i in range(3):\r\n    print('日本 🎉', i)\r\n" * 250
+    text = pasted.replace("\r\n", "\n").strip("\n")
+    async with open_app("# %%\nx = 1\n") as user:
+        user.app.post_message(events.Paste(pasted))
+        await user.settle()
+        assert user.sources == ["x = 1", text]
+        await user.press("b")
+        user.app.post_message(events.Paste("y"))
+        await user.settle()
+        assert user.sources == ["x = 1", text, "y"]
+        user.app.post_message(events.Paste("  \n"))
+        await user.settle()
+        assert user.sources == ["x = 1", text, "y"]
+        await user.press("z", "z", "z")
+        assert user.sources == ["x = 1"]
+
+
 async def test_lines_are_commented_out_and_in(open_app):
     """Ctrl+/ (in an old terminal the same character as Ctrl+_) puts # before the selected lines and takes it away."""
     async with open_app("# %%\nif a:\n    b()\n") as user:
