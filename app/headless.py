@@ -7,7 +7,9 @@ command.  The notebook's file is only read.
 from __future__ import annotations
 
 import _thread
+import builtins
 import os
+import re
 import shutil
 import sys
 import threading
@@ -17,10 +19,14 @@ from typing import TextIO
 
 from .command_error import FAILED, INTERRUPTED
 from .kernel import messages as m
+from .kernel.exits import RESTART
 from .kernel.runner import RunResult, run_notebook
 from .notebook.document import Notebook
 from .notebook.files import load
 from .plain_output import bundle_text, without_colours
+
+_PLACE = re.compile(r" \(<[^>]*>(, line \d+)?\)$")
+"""What Python adds to the text of a SyntaxError."""
 
 
 def run(path: Path, *, device: str | None, torch: str, quiet: bool) -> int:
@@ -59,17 +65,27 @@ class Cells:
         if result.status == "interrupted":
             return self._say(f"Interrupted in {place}{line}; the cells below it did not run.", INTERRUPTED)
         if result.status == "died" and printer.died is not None:
-            return self._say(f"{place}: {printer.died.reason} {printer.died.advice}", FAILED)
+            advice = printer.died.advice.removeprefix(RESTART).strip()  # here no kernel is left to restart
+            return self._say(f"{place}: {printer.died.reason} {advice}".rstrip(), FAILED)
         if error is not None and number is None:
             reason = error.evalue.removesuffix(" The CPU takes its place.")
             return self._say(f"{self.path}: {reason} Nothing ran; `tapescope doctor` says what there is.", FAILED)
-        what = f"{error.ename}: {without_colours(error.evalue)}".splitlines()[0] if error else result.status
-        return self._say(f"{place}{line}: {what}", FAILED)
+        return self._say(f"{place}{line}: {_what(error) if error else result.status}", FAILED)
 
     @staticmethod
     def _say(sentence: str, code: int) -> int:
         print(f"tapescope: {sentence}", file=sys.stderr, flush=True)
         return code
+
+
+def _what(error: m.Error) -> str:
+    """An exception in one line."""
+    text = without_colours(error.evalue)
+    if error.ename == "SystemExit":
+        return f"The cell left by sys.exit({text}); the cells below it did not run."
+    if issubclass(getattr(builtins, error.ename, object), SyntaxError):
+        text = _PLACE.sub("", text)  # our sentence names the place already, as people see it
+    return f"{error.ename}: {text}".splitlines()[0].removesuffix(": ")
 
 
 class Progress:
@@ -146,7 +162,8 @@ class Printer:
             self._held.clear()  # what was printed cannot be taken back
         elif isinstance(event, m.Error):
             self.error = event
-            if event.cell is not None:
+            # Of an exit there is no traceback, and the sentence at the end says it.
+            if event.cell is not None and event.ename != "SystemExit":
                 lines = "\n".join(event.traceback)
                 self._end_line()
                 self._write((lines if self._err.isatty() else without_colours(lines)).rstrip("\n") + "\n", self._err)

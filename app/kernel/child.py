@@ -154,6 +154,7 @@ class Child:
                 threading.Thread(target=insist, args=(osapi.interrupt_main_thread,), daemon=True).start()
 
     def _ask(self, prompt: str, password: bool) -> str:
+        __tracebackhide__ = True
         try:
             while True:
                 with contextlib.suppress(queue.Empty):

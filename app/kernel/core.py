@@ -276,7 +276,10 @@ class KernelCore:
     def _show_figure(self, bundle: dict[str, Any]) -> None:
         self.emit(DisplayData(self.shell.cell, bundle))
 
+    # Tracebacks of cells leave out the kernel's frames that have `__tracebackhide__`: asking is no news there.
+
     def _read(self, prompt: object, password: bool) -> str:
+        __tracebackhide__ = True
         text = str(prompt)
         if self._ask is None:
             raise EOFError("input() has nobody to ask here: the notebook runs without a person in front of it")
@@ -284,10 +287,12 @@ class KernelCore:
         return self._ask(text, password)
 
     def _input(self, prompt: object = "", /) -> str:
+        __tracebackhide__ = True
         ask = self._elsewhere("input")
         return self._read(prompt, False) if ask is None else ask(prompt)
 
     def _getpass(self, prompt: str = "Password: ", stream: Any = None, **options: Any) -> str:
+        __tracebackhide__ = True
         ask = self._elsewhere("getpass")
         return self._read(prompt, True) if ask is None else ask(prompt, stream, **options)
 

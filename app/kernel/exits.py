@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import signal
 
-_RESTART = "Restart the kernel and run the cells again; the notebook's text is untouched."
+RESTART = "Restart the kernel and run the cells again; the notebook's text is untouched."
+"""The advice of most reasons; it is for somebody who has the notebook open."""
+
 _PLACE = re.compile(r'File "<cell (?P<cell>[^"]+):\d+>", line (?P<line>\d+)')
 
 _SIGNALS = {
@@ -46,7 +48,7 @@ def explain_exit(
     last_words     the end of what it wrote to its standard error, for the cell's line in a crash
     """
     if asked:
-        return "The kernel was killed, as you asked.", _RESTART
+        return "The kernel was killed, as you asked.", RESTART
     if not started:
         words = last_words.strip()
         return (
@@ -60,12 +62,12 @@ def explain_exit(
         place = _PLACE.search(last_words)
         reason, advice = _SIGNALS.get(name, (f"The kernel was ended by signal {name}.", "{restart}"))
         where = f" in line {place['line']} of the cell" if place else ""
-        return reason.format(place=where), advice.format(restart=_RESTART)
+        return reason.format(place=where), advice.format(restart=RESTART)
     if not in_cell:
-        return f"The kernel's process ended with exit code {code} while no cell was running.", _RESTART
+        return f"The kernel's process ended with exit code {code} while no cell was running.", RESTART
     return (
         f"The cell ended the kernel's process with exit code {code}, as os._exit({code}) does.",
-        f"{_RESTART} To leave a cell early, raise an exception or call sys.exit().",
+        f"{RESTART} To leave a cell early, raise an exception or call sys.exit().",
     )
 
 

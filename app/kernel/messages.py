@@ -247,8 +247,11 @@ class Died(Message):
 
 def answer(reply: InputReply) -> str:
     """The text of a reply; raises EOFError where there is none."""
+    __tracebackhide__ = True
     if reply.end:
-        raise EOFError("nobody answers: the input has ended")
+        raise EOFError(
+            "nobody answers: the input has ended; without a screen, answers are read from stdin, a line each"
+        )
     return reply.text
 
 

@@ -216,7 +216,7 @@ class KernelProcess:
             self._state = "dead"
             where = f" in {self._cwd}" if self._cwd is not None else ""
             reason = f"The kernel could not start: {self._python} cannot be run{where} ({error.strerror or error})."
-            advice = "Check that this Python and the notebook's folder exist."
+            advice = "Check that this Python and the notebook's folder exist and that you may use them."
             self._put(Died(self.running, None, reason, advice), *self._queue.died())
         else:
             self._pump()

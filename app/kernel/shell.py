@@ -14,10 +14,12 @@ import bdb
 import codeop
 import contextlib
 import linecache
+import os
 import sys
 import traceback
 from collections.abc import Callable, Coroutine
-from types import TracebackType
+from pathlib import Path
+from types import FrameType, TracebackType
 from typing import Any
 
 from IPython.core.compilerop import CachingCompiler
@@ -424,7 +426,8 @@ class Shell(InteractiveShell):
             sentence = explain_missing_name(error) if error is not None else None
             if sentence is not None and error is not None and sentence not in getattr(error, "__notes__", ()):
                 error.add_note(sentence)
-            exc_tuple = (etype, error, _without_kernel(trace))
+            verbose = self.InteractiveTB.mode == "Verbose"  # %xmode Verbose shows the engine's frames, too
+            exc_tuple = (etype, error, _without_kernel(trace, engine=verbose))
             super().showtraceback(exc_tuple, filename, tb_offset, exception_only, running_compiled_code)
 
     def _format_exception_for_storage(self, exception: BaseException, *unused: Any, **ignored: Any) -> dict[str, Any]:
@@ -453,12 +456,43 @@ class Shell(InteractiveShell):
         return f"The cell left by SystemExit{code}{where}. The kernel keeps running, with all its variables."
 
 
-def _without_kernel(trace: TracebackType | None) -> TracebackType | None:
-    """The traceback from the first frame of a cell on."""
+def _without_kernel(trace: TracebackType | None, engine: bool = False) -> TracebackType | None:
+    """The traceback from the first frame of a cell on, without the kernel's own frames at its end.
+
+    These name themselves by a local variable `__tracebackhide__`. IPython knows it too, but always shows the last frame.
+    Without `engine`, frames of the engine (and of numpy below it) are left out as well: a mistake in a cell is in the cell.
+    """
     start = trace
     while start is not None and parse_cell_filename(start.tb_frame.f_code.co_filename) is None:
         start = start.tb_next
-    return start or trace
+    if start is None:
+        return trace
+    entries = [start]
+    while entries[-1].tb_next is not None:
+        entries.append(entries[-1].tb_next)
+    count = len(entries)
+    while count > 1 and _is_hidden(entries[count - 1].tb_frame):
+        count -= 1
+    kept, inside = [], False
+    for entry in entries[:count]:
+        file = entry.tb_frame.f_code.co_filename
+        inside = not engine and (file.startswith(_ENGINE) or (inside and _NUMPY in file))
+        if not inside:
+            kept.append(entry)
+    if len(kept) == len(entries):
+        return start
+    result = None
+    for entry in reversed(kept):
+        result = TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return result
+
+
+_ENGINE = str(Path(__file__).resolve().parents[2] / "engine") + os.sep
+_NUMPY = f"{os.sep}numpy{os.sep}"
+
+
+def _is_hidden(frame: FrameType) -> bool:
+    return frame.f_globals.get("__package__") == __package__ and "__tracebackhide__" in frame.f_locals
 
 
 def _show_in_pager(shell: Shell, data: Any, start: int = 0, screen_lines: int = 0) -> None:
