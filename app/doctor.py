@@ -10,6 +10,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -81,6 +82,9 @@ import {engine} as torch
 print((torch.ones(3, device="webgpu") * 2).sum().item())
 """
 
+_EXCEPTION = r"^[\w.]+: "
+"""How Python begins the last line of a traceback: the name of a class, which is nothing to a person."""
+
 
 def adapters() -> Iterator[Finding]:
     """The graphics adapters, whether they are software, and whether the engine computes on one."""
@@ -114,9 +118,11 @@ def adapters() -> Iterator[Finding]:
     if opened.returncode == 0 and opened.stdout.strip() == "6.0":
         yield Finding("ok", "webgpu", "a device opens and computes")
     else:
+        named = os.environ.get("TAPESCOPE_ADAPTER")
         yield Finding(
-            "note", "webgpu", f"a device does not open: {_last_line(opened)}",
-            "Use --device cpu, or update the graphics driver.",
+            "note", "webgpu", f"a device does not open: {re.sub(_EXCEPTION, '', _last_line(opened))}",
+            f"The variable TAPESCOPE_ADAPTER asks for {named!r}: unset it, or name an adapter from above." if named
+            else "Use --device cpu, or update the graphics driver.",
         )  # fmt: skip
 
 
@@ -192,7 +198,8 @@ def _terminal(seen: Abilities) -> Iterator[Finding]:
     small = seen.columns < 80 or seen.rows < 24
     yield Finding(
         "note" if small else "ok", "terminal", f"{seen.name}, {seen.columns} columns x {seen.rows} rows",
-        "The inspector stands beside the cells from 80 columns x 24 rows on; enlarge the window." if small else "",
+        "The app works best from 80 columns x 24 rows on (from 100 columns on the panel stands beside the cells): "
+        "enlarge the window." if small else "",
     )  # fmt: skip
     true = seen.colours > 256
     yield Finding(

@@ -125,6 +125,8 @@ def _not_utf8(data: bytes, error: UnicodeDecodeError, path: Path) -> str:
     command = f"-t utf-8 {path.name} > NEW{path.suffix}"
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return f"{path} is UTF-16, not UTF-8. Convert it, for example: iconv -f utf-16 {command}"
+    if b"\0" in data:
+        return f"{path} is no text: it has bytes that only binary files have. Name a .py or .ipynb notebook."
     start = data.rfind(b"\n", 0, error.start) + 1
     line = data.count(b"\n", 0, error.start) + 1
     column = len(data[start : error.start].decode(errors="replace")) + 1

@@ -29,6 +29,8 @@ _MAGIC = re.compile(
 
 def comment(lines: list[str]) -> list[str]:
     """The lines of a code cell as they stand in a percent file."""
+    if not _may_hold_magics(lines):
+        return list(lines)
     code, result, continued = _Code(), [], False
     for line in lines:
         magic = None if continued or code.open else _MAGIC.match(line)
@@ -44,6 +46,8 @@ def comment(lines: list[str]) -> list[str]:
 
 def uncomment(lines: list[str]) -> list[str]:
     """The lines of a code cell from those of a percent file."""
+    if not _may_hold_magics(lines):
+        return list(lines)
     code, result, continued = _Code(), [], False
     for line in lines:
         magic = None if continued or code.open else _MAGIC.match(line)
@@ -55,6 +59,11 @@ def uncomment(lines: list[str]) -> list[str]:
             if not magic:
                 code.read(line)
     return result
+
+
+def _may_hold_magics(lines: list[str]) -> bool:
+    """Whether any line is a magic at its start. Most cells have none, and then nothing needs to be read token by token."""
+    return any(_MAGIC.match(line) for line in lines if "%" in line or "?" in line or "!" in line)
 
 
 def _without_comment(line: str, start: int) -> str:

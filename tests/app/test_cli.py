@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -95,7 +96,7 @@ MISTAKES = [
     (["run", "lesson.py", "--fast"], 2, ["--fast"]),
     (["run", "torn.ipynb"], 1, ["torn.ipynb"]),
     (["run", "list.ipynb"], 1, ["list.ipynb"]),
-    (["run", "bytes.py"], 1, ["bytes.py"]),
+    (["run", "bytes.py"], 1, ["bytes.py", "no text"]),
     (["trace", "torn.ipynb"], 1, ["torn.ipynb"]),
     (["run", "picture.png"], 1, ["picture.png"]),
     (["convert", "torn.ipynb", "out.py"], 1, ["torn.ipynb"]),
@@ -237,6 +238,15 @@ FAILURES = {
         ["print('before')", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "print('after')"],
         ["cell 2"],
     ),
+    "exit": (
+        ["print('before')", "import sys\nsys.exit(3)", "print('after')"],
+        ["cell 2, line 2", "sys.exit(3)", "did not run"],
+    ),
+    "bare exit": (["print('before')", "raise SystemExit", "print('after')"], ["cell 2, line 1", "sys.exit()"]),
+    "input": (
+        ["print('before')", "name = input()", "print('after')"],
+        ["cell 2, line 1", "EOFError: nobody answers", "stdin"],
+    ),
     "name of torch": (
         ["print('before')\nimport torch", "torch.no_such_operator(1)", "print('after')"],
         ["cell 2", "no_such_operator"],
@@ -255,6 +265,8 @@ def test_run_says_which_cell_failed_and_stops_there(name: str, notebook: Callabl
     assert last.startswith("tapescope: ")
     for part in [str(path), *said]:
         assert part in last, done.stderr
+    for part in ["<cell", "Restart the kernel", "keeps running", "app/kernel"]:
+        assert part not in done.stderr, "of the kernel's inside, or true only with the app"
 
 
 def test_pytorch_that_is_not_there(notebook: Callable[..., Path]):
@@ -458,6 +470,15 @@ def test_doctor_knows_a_software_adapter(need_vulkan: Callable[[], str]):
     done = tapescope("doctor")
     assert ("software" in done.stdout) == software
     assert "a device opens and computes" in done.stdout
+
+
+def test_doctor_with_an_adapter_that_is_not_there(need_vulkan: Callable[[], str]):
+    need_vulkan()
+    done = tapescope("doctor", TAPESCOPE_ADAPTER="nonsense")
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = re.search(r"^note  webgpu .*\n.*", done.stdout, re.MULTILINE)[0]
+    assert "No WebGPU adapter has 'nonsense'" in said and "NoAdapter" not in said
+    assert "TAPESCOPE_ADAPTER" in said and "unset it" in said
 
 
 def test_doctor_without_graphics_drivers(tmp_path: Path):
