@@ -231,4 +231,4 @@ def einsum(*args: Any) -> Tensor:
         out, have = _pair(out, have, operands[i], labels[i], keep)
     out, have = _sum_out(out, have, set(result))
     order = [have.index(v) for v in result]
-    return out.permute(*order) if len(operands) == 1 or order != list(range(len(order))) else out
+    return out.permute(*order) if out is operands[0] or order != list(range(len(order))) else out
