@@ -555,7 +555,7 @@ def type_name_or_cast(self: Tensor, dtype: Any = None, non_blocking: bool = Fals
 
 
 @operator(spaces=("method",))
-def cpu(self: Tensor) -> Tensor:
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """In the CPU's memory."""
     return to(self, "cpu")
 

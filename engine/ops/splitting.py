@@ -99,12 +99,17 @@ def _split(
 
 
 @operator()
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split(
+    tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
+) -> tuple[Tensor, ...]:
     """Pieces of a size (the last may be smaller), or of given sizes, along a dimension.
 
     Raises RuntimeError where given sizes do not sum up to the dimension's.
     """
-    return _together(*_split(tensor, split_size_or_sections, dim))
+    given = split_size if split_size_or_sections is None else split_size_or_sections
+    if given is None:
+        raise TypeError("split() missing 1 required positional argument: 'split_size_or_sections'")
+    return _together(*_split(tensor, given, dim))
 
 
 @operator()
@@ -186,7 +191,8 @@ def tensor_split(
     return tuple(_pieces(SLICE, input, [size // count + (i < size % count) for i in range(count)], at))
 
 
-def _by_name(name: str, input: Tensor, indices_or_sections: Any, dim: int, rank: int) -> tuple[Tensor, ...]:
+def _by_name(name: str, input: Tensor, forms: tuple[Any, ...], dim: int, rank: int) -> tuple[Tensor, ...]:
+    indices_or_sections = next((v for v in forms if v is not None), None)
     if input.ndim < rank:
         raise RuntimeError(
             f"torch.{name} requires a tensor with at least {rank} dimension, but got a tensor with {input.ndim} dimensions!"
@@ -202,18 +208,24 @@ def _by_name(name: str, input: Tensor, indices_or_sections: Any, dim: int, rank:
 
 
 @operator()
-def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def hsplit(
+    input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None
+) -> tuple[Tensor, ...]:
     """`tensor_split` along dimension 1 (0 of vectors) into equal parts, or at indices."""
-    return _by_name("hsplit", input, indices_or_sections, 0 if input.ndim == 1 else 1, 1)
+    return _by_name("hsplit", input, (indices_or_sections, sections, indices), 0 if input.ndim == 1 else 1, 1)
 
 
 @operator()
-def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def vsplit(
+    input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None
+) -> tuple[Tensor, ...]:
     """`tensor_split` along dimension 0 into equal parts, or at indices."""
-    return _by_name("vsplit", input, indices_or_sections, 0, 2)
+    return _by_name("vsplit", input, (indices_or_sections, sections, indices), 0, 2)
 
 
 @operator()
-def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def dsplit(
+    input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None
+) -> tuple[Tensor, ...]:
     """`tensor_split` along dimension 2 into equal parts, or at indices."""
-    return _by_name("dsplit", input, indices_or_sections, 2, 3)
+    return _by_name("dsplit", input, (indices_or_sections, sections, indices), 2, 3)

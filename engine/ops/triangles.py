@@ -63,6 +63,7 @@ def tril_indices(
     device: Any = None,
     layout: Any = None,
     pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Rows and columns of the elements of a [row, col] matrix on and below a diagonal, as [2, n]."""
     return _triangle_indices("tril_indices", np.tril_indices, row, col, offset, dtype, device)
@@ -78,6 +79,7 @@ def triu_indices(
     device: Any = None,
     layout: Any = None,
     pin_memory: bool = False,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Rows and columns of the elements of a [row, col] matrix on and above a diagonal, as [2, n]."""
     return _triangle_indices("triu_indices", np.triu_indices, row, col, offset, dtype, device)

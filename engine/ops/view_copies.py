@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,10 @@ def _copied(name: str, view: Callable[..., Any]) -> None:
             into(target, part, name)
         return None
 
+    # `functools.wraps` keeps the view's signature; `out` comes behind it.
+    parameters = [p for p in inspect.signature(view).parameters.values() if p.name != "out"]
+    extra = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    setattr(function, "__signature__", inspect.Signature([*parameters, extra]))  # noqa: B010 (no attribute checkers know)
     function.__name__ = name
     function.__doc__ = f"`{name.removesuffix('_copy')}` as a copy."
     operator(name=name, method=False)(function)

@@ -62,11 +62,11 @@ VIEW = Op(
 
 
 @operator(spaces=("method",))
-def view(self: Tensor, *shape: Any) -> Tensor:
+def view(self: Tensor, *size: Any, dtype: Any = None) -> Tensor:
     """The same memory in another shape; one size may be -1. Raises RuntimeError where the memory order does not allow it."""
-    if len(shape) == 1 and isinstance(shape[0], dispatch.dtypes.dtype):
-        return view_dtype(self, shape[0])
-    return dispatch.call(VIEW, (self,), (infer_size(sizes(shape), self.numel()),))
+    if dtype is not None or (len(size) == 1 and isinstance(size[0], dispatch.dtypes.dtype)):
+        return view_dtype(self, size[0] if dtype is None else dtype)
+    return dispatch.call(VIEW, (self,), (infer_size(sizes(size), self.numel()),))
 
 
 def view_dtype(t: Tensor, kind: Any) -> Tensor:
@@ -215,10 +215,16 @@ def _swapped(rank: int, a: int, b: int) -> tuple[int, ...]:
     return tuple(order)
 
 
-@operator(aliases=("swapaxes", "swapdims"))
+@operator(aliases=("swapdims",))
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two dimensions exchanged."""
     return dispatch.call(TRANSPOSE, (input,), (wrap_dim(dim0, input.ndim), wrap_dim(dim1, input.ndim)))
+
+
+@operator()
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Two dimensions exchanged."""
+    return transpose(input, axis0, axis1)
 
 
 @operator()
@@ -576,14 +582,14 @@ for _name, _view in (
 
 
 @operator(spaces=("method",))
-def resize_(self: Tensor, *sizes_: Any, memory_format: Any = None) -> Tensor:
+def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Another shape, in place: the elements in memory order, with unspecified ones behind them where there are not enough.
 
     Raises RuntimeError for a tensor that requires grad.
     """
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
-    shape = sizes(sizes_)
+    shape = sizes(size)
     if any(n < 0 for n in shape):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     storage, backend = self._storage, self._storage.backend

@@ -59,10 +59,16 @@ def _slogdet_backward(g_sign: Tensor, g_log: Tensor, a: Tensor, sign: Tensor) ->
     return factor.unsqueeze(-1).unsqueeze(-1) * adjoint(inv(a))
 
 
-@operator(spaces=("torch", "linalg"), out="same dtype")
-def det(A: Tensor) -> Tensor:
+@operator(spaces=("linalg",), method=False, out="same dtype", name="det")
+def linalg_det(A: Tensor) -> Tensor:
     """The determinants of square matrices. Raises RuntimeError for other shapes."""
     return dispatch.call(DET, (square("linalg.det", A),))
+
+
+@operator()
+def det(input: Tensor) -> Tensor:
+    """The determinants of square matrices. Raises RuntimeError for other shapes."""
+    return linalg_det(input)
 
 
 @operator(spaces=("linalg",), method=False, out="same dtype", name="slogdet")

@@ -147,9 +147,9 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 
 @operator(out="same dtype")
-def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
+def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor."""
-    return dispatch.call(CHOLESKY_INVERSE, (square("cholesky_inverse", L),), (bool(upper),))
+    return dispatch.call(CHOLESKY_INVERSE, (square("cholesky_inverse", input),), (bool(upper),))
 
 
 # -- LU -----------------------------------------------------------------------------------------
@@ -441,7 +441,13 @@ def _reflections(v: Tensor, tau: Tensor, q: Tensor, backwards: bool, conjugate: 
     return q
 
 
-@operator(spaces=("torch", "linalg.householder_product"), name="orgqr", out="same dtype")
+@operator(out="same dtype")
+def orgqr(input: Tensor, tau: Tensor) -> Tensor:
+    """`linalg.householder_product` by its older name."""
+    return householder_product(input, tau)
+
+
+@operator(spaces=("linalg",), method=False, out="same dtype")
 def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of reflections `I - tau v v^H`: Q [..., m, n] from what `geqrf` returns."""
     name = "torch.linalg.householder_product"

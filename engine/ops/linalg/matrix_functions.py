@@ -113,7 +113,13 @@ def _exponential_backward(g: Tensor, a: Tensor) -> Tensor:
     return dispatch.call(MATRIX_EXP, (cat([top, bottom], -2),))[..., :n, n:]
 
 
-@operator(spaces=("torch", "linalg"))
+@operator(name="matrix_exp")
+def exponential(input: Tensor) -> Tensor:
+    """The exponentials of square matrices. Raises RuntimeError for other shapes."""
+    return matrix_exp(input)
+
+
+@operator(spaces=("linalg",), method=False)
 def matrix_exp(A: Tensor) -> Tensor:
     """The exponentials of square matrices. Raises RuntimeError for other shapes."""
     square("linalg.matrix_exp", A, floating=False)

@@ -293,7 +293,13 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     return into(out, result, "chain_matmul")
 
 
-@operator(spaces=("torch", "linalg"), out=True)
+@operator(name="matrix_power", out="same dtype")
+def power(input: Tensor, n: int) -> Tensor:
+    """Square matrices to an integer power, the inverse for a negative one. Raises RuntimeError for others."""
+    return matrix_power(input, n)
+
+
+@operator(spaces=("linalg",), method=False, out="same dtype")
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """Square matrices to an integer power, the inverse for a negative one. Raises RuntimeError for others."""
     name, a = "linalg.matrix_power", A

@@ -224,7 +224,13 @@ _NO_INVERSE = (
 )
 
 
-@operator(name="inverse", spaces=("torch", "linalg.inv"), out="same dtype")
+@operator(out="same dtype")
+def inverse(input: Tensor) -> Tensor:
+    """The inverses of square matrices; `linalg.inv` by its older name."""
+    return inv(input)
+
+
+@operator(spaces=("linalg",), method=False, out="same dtype")
 def inv(A: Tensor) -> Tensor:
     """The inverses of square matrices [..., n, n]. Raises LinAlgError for singular ones, RuntimeError for other shapes."""
     square("linalg.inv", A)
