@@ -325,6 +325,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(bad)}")
     if any(n < 0 for n in extents):
         raise ValueError(f"'shape' cannot have negative values, but got {extents}")
+    indices = indices.to(dtypes.int64)
     steps = [numel(extents[d + 1 :]) for d in range(len(extents))]
     return tuple(indices.div(step, rounding_mode="floor").remainder(n) for step, n in zip(steps, extents, strict=True))
 

@@ -172,8 +172,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
                 f"contracted dimensions need to match, but first has size {a.shape[d]} in dim {d} and second has size {b.shape[e]} "
                 f"in dim {e}"
             )
-    a = a.sum(summed_a, keepdim=True) if summed_a else a
-    b = b.sum(summed_b, keepdim=True) if summed_b else b
+    a = a.sum(summed_a, keepdim=True, dtype=a._dtype) if summed_a else a
+    b = b.sum(summed_b, keepdim=True, dtype=b._dtype) if summed_b else b
     rest_a = [d for d in range(a.ndim) if d not in first]
     rest_b = [d for d in range(b.ndim) if d not in second]
     shape = [a.shape[d] for d in rest_a] + [b.shape[d] for d in rest_b]
