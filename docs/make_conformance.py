@@ -39,7 +39,7 @@ GENERAL = """\
   measurement does not allow for integer inputs. Among equal values, `topk`, `kthvalue` and `mode` may name another index.
 - **Distributions**: `Kumaraswamy.mode` is the true mode (PyTorch: NaN); `Wishart.rsample` redraws singular samples only, so its seeded
   samples differ; divergences between `ContinuousBernoulli` and `Uniform` are finite where the supports only touch.
-- **`DataLoader(num_workers=...)`** loads in the main process, with one warning.
+- **`DataLoader(num_workers=...)`** forks its workers; where a platform cannot fork it loads in the main process, with one warning.
 """
 
 

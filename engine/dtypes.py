@@ -82,7 +82,9 @@ FROM_NUMPY: dict[np.dtype, dtype] = {d.numpy: d for d in DTYPES.values() if not 
 def round_bfloat16(array: np.ndarray) -> np.ndarray:
     """float32 values rounded to the nearest that bfloat16 has, ties to even; NaNs stay NaNs."""
     bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
-    rounded = ((bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))) & np.uint32(0xFFFF0000)).view(np.float32)
+    rounded = ((bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))) & np.uint32(0xFFFF0000)).view(
+        np.float32
+    )
     return np.where(np.isnan(array), np.float32(np.nan), rounded).reshape(array.shape)
 
 

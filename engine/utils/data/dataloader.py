@@ -1,7 +1,7 @@
 """`DataLoader`: batches of a dataset, in an order, one after the other.
 
 The order is PyTorch's for the same seed: each walk first draws a base seed from the generator, then the sampler's.
-Loading happens in this process; worker processes are not started yet.
+Loading happens in this process, or with `num_workers` in processes of their own (`workers.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from . import workers
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset, Subset, TensorDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
@@ -28,7 +29,7 @@ class _Forever(Sampler):
 
 def get_worker_info() -> Any:
     """What a worker process knows about itself; None in the main process."""
-    return None
+    return workers.info
 
 
 class DataLoader(Generic[T_co]):
@@ -137,7 +138,7 @@ class DataLoader(Generic[T_co]):
         self.persistent_workers = persistent_workers
         self._said_length: int | None = None
         self._ready = True
-        if num_workers > 0:
+        if num_workers > 0 and not workers.available():
             warnings.warn(
                 f"num_workers={num_workers}: worker processes are not available here, so batches are loaded in the "
                 "main process.",
@@ -157,8 +158,16 @@ class DataLoader(Generic[T_co]):
     def _index_sampler(self) -> Any:
         return self.batch_sampler if self._auto_collation else self.sampler
 
-    def __iter__(self) -> _Walk:
-        return _Walk(self)
+    def __iter__(self) -> Any:
+        if not self.num_workers or not workers.available():
+            return _Walk(self)
+        numbers, base_seed = iter(self._index_sampler), draw_seed(self.generator)
+        pool = self.__dict__.get("_pool") if self.persistent_workers else None
+        if pool is None:
+            pool = workers.Pool(self, _fetch, _take)
+            if self.persistent_workers:
+                self.__dict__["_pool"] = pool
+        return workers.WorkerWalk(self, pool, numbers, base_seed)
 
     def __len__(self) -> int:
         if not self._iterable:
@@ -211,23 +220,33 @@ class _Walk:
     def _take(self, numbers: Any) -> Any:
         """The next sample of a dataset that is walked over, or the next so many."""
         assert self._samples is not None
-        if self._ended:
-            raise StopIteration
-        if not self._loader._auto_collation:
-            return next(self._samples)
-        data = []
-        for _ in numbers:
-            try:
-                data.append(next(self._samples))
-            except StopIteration:
-                self._ended = True
-                break
-        if not data or (self._loader.drop_last and len(data) < len(numbers)):
+        data, self._ended = _take(self._samples, numbers, self._loader, self._ended)
+        if data is None:
             raise StopIteration
         return data
 
     def __getstate__(self) -> Any:
         raise NotImplementedError(f"{type(self).__name__} cannot be pickled")
+
+
+def _take(samples: Iterator[Any], numbers: Any, loader: DataLoader, ended: bool) -> tuple[Any, bool]:
+    """The next sample, or the next so many (None where there are no more), and whether the data ended."""
+    if ended:
+        return None, True
+    if not loader._auto_collation:
+        for sample in samples:
+            return sample, False
+        return None, True
+    data = []
+    for _ in numbers:
+        try:
+            data.append(next(samples))
+        except StopIteration:
+            ended = True
+            break
+    if not data or (loader.drop_last and len(data) < len(numbers)):
+        return None, True
+    return data, ended
 
 
 def _fetch(dataset: Any, numbers: Any, batched: bool) -> Any:

@@ -7,6 +7,7 @@ import warnings
 import pytest
 
 from tapescope import engine as torch
+from tapescope.engine.utils.data import workers
 
 D = torch.utils.data
 
@@ -39,7 +40,8 @@ def test_rows_that_need_gradients_keep_their_tape():
     assert w.grad.tolist() == [2, 2, 0, 0]
 
 
-def test_workers_are_replaced_by_this_process_with_one_warning():
+def test_workers_are_replaced_by_this_process_where_there_can_be_none(monkeypatch):
+    monkeypatch.setattr(workers, "available", lambda: False)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         loader = D.DataLoader(range(4), batch_size=2, num_workers=2)
