@@ -11,6 +11,7 @@ import random
 import signal
 import sys
 import traceback
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -131,7 +132,10 @@ class Pool:
             process = context.Process(
                 target=_serve, args=(theirs, number, loader.num_workers, loader, fetch, take), daemon=True
             )
-            process.start()
+            with warnings.catch_warnings():
+                # Python warns of forking beside threads; a worker uses none of the locks that they may hold.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                process.start()
             theirs.close()
             self.pipes.append(mine)
             self.processes.append(process)
