@@ -16,6 +16,7 @@ from ..backends.base import backend as backend_of
 from ..device import device as Device
 from ..device import resolve
 from ..shapes import Size, broadcast_shapes, contiguous_strides, is_contiguous
+from ..state import state
 from ..tensor import Tensor, wrap
 from .declare import into, operator, tensor_argument
 from .table import Op
@@ -456,6 +457,13 @@ METHODS["new_tensor"] = lambda self, data, dtype=None, device=None, requires_gra
     device=device or self.device,
     requires_grad=requires_grad,
 )
+METHODS["new"] = lambda self, *args, device=None: (
+    tensor(args[0], dtype=self.dtype, device=device or self.device)
+    if len(args) == 1 and not isinstance(args[0], (int, Size, Tensor))
+    else args[0].detach_shallow()
+    if len(args) == 1 and isinstance(args[0], Tensor)
+    else empty(*(args or (0,)), dtype=self.dtype, device=device or self.device)
+)
 METHODS["zeros_like_plain"] = lambda self: zeros(self.shape, dtype=self.dtype, device=self.device)
 CREATORS = (
     tensor, as_tensor, asarray, from_numpy, frombuffer, empty, zeros, ones, full, empty_like, zeros_like, ones_like, full_like,
@@ -641,3 +649,26 @@ FILL = Op(
 def zero_(self: Tensor) -> Tensor:
     """Set all elements to zero."""
     return fill_(self, 0)
+
+
+def _on_cpu(name: str, *tensors: Tensor) -> None:
+    if not all(t.is_cpu for t in tensors):
+        raise TypeError(f"{name} is only implemented on CPU tensors")
+    if state.grad_enabled and tensors[0].requires_grad:
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+
+
+@operator(spaces=("method",))
+def apply_(self: Tensor, callable: Any) -> Tensor:
+    """Replace each element by what a Python function makes of it: slow, and unknown to the tape."""
+    _on_cpu("apply_", self)
+    made = np.frompyfunc(callable, 1, 1)(self._data)
+    return dispatch.write(self, of_array(np.asarray(made, self._dtype.numpy), self._dtype))
+
+
+@operator(spaces=("method",))
+def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
+    """Replace each element by what a Python function makes of it and of another tensor's (broadcast): slow, and unknown to the tape."""
+    _on_cpu("map_", self, tensor)
+    made = np.frompyfunc(callable, 2, 1)(self._data, np.broadcast_to(tensor._data, self._data.shape))
+    return dispatch.write(self, of_array(np.asarray(made, self._dtype.numpy), self._dtype))
