@@ -101,3 +101,4 @@ from .utils.dlpack import from_dlpack  # noqa: E402
 
 for _name, _value in _dlpack.METHODS.items():
     setattr(Tensor, _name, _value)
+from .autograd import profiler as _older_profiler  # noqa: E402

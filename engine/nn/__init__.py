@@ -379,3 +379,5 @@ __all__ = [
     "parameter",
     "utils",
 ]  # fmt: skip
+from . import parallel
+from .parallel import DataParallel

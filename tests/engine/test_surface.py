@@ -191,3 +191,22 @@ def test_dlpack_shares_memory_both_ways():
         np.from_dlpack(torch.ones(1, requires_grad=True))
     with pytest.raises(TypeError, match="__dlpack__"):
         torch.from_dlpack([1])
+
+
+def test_data_parallel_on_one_device():
+    inner = torch.nn.Linear(2, 1)
+    outer = torch.nn.DataParallel(inner)
+    x = torch.ones(3, 2)
+    assert torch.equal(outer(x), inner(x)) and list(outer.state_dict()) == ["module.weight", "module.bias"]
+    assert torch.equal(torch.nn.parallel.data_parallel(inner, x), inner(x))
+    with pytest.raises(RuntimeError, match="one device of a kind"):
+        torch.nn.DataParallel(inner, device_ids=[0, 1])
+
+
+def test_the_older_profiler():
+    with torch.autograd.profiler.profile() as p:
+        torch.ones(2).exp()
+    assert "aten::exp" in p.table() and p.self_cpu_time_total > 0
+    with torch.autograd.profiler.profile(enabled=False) as p:
+        torch.ones(2).exp()
+    assert not p.events()

@@ -6,6 +6,7 @@ a notebook need not be importable; where a platform cannot fork, the loader load
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import random
 import signal
@@ -37,8 +38,8 @@ info: WorkerInfo | None = None
 
 
 def available() -> bool:
-    """Whether this platform can fork."""
-    return hasattr(os, "fork") and sys.platform != "emscripten"
+    """Whether this platform can fork and has the standard library's processes (browsers have neither)."""
+    return hasattr(os, "fork") and importlib.util.find_spec("_multiprocessing") is not None
 
 
 class Failure:
