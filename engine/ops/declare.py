@@ -12,10 +12,13 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import dispatch
 from ..autograd.node import ENGINE_FOLDER
 from ..state import state
 from ..tensor import Tensor
+from . import places
 from .table import Grad, Op, put
 
 _POINTWISE = """
@@ -244,7 +247,32 @@ def _writing(function: Callable[..., Any], label: str) -> Callable[..., Any]:
 def write_back(target: Tensor, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """`target` overwritten with `function(target, ...)`, its history that of the result."""
     dispatch.check_inplace(target, state.grad_enabled)
-    return dispatch.write(target, function(target, *args, **kwargs))
+    if not _direct(target, [*args, *kwargs.values()]):
+        return dispatch.write(target, function(target, *args, **kwargs))
+    places.lend(target._data)
+    try:
+        value = function(target, *args, **kwargs)
+    finally:
+        places.lend(None)
+    if value._data is target._data:  # a kernel that changes some elements has written them where they are
+        target._storage.version += 1
+        return target
+    return dispatch.write(target, value)
+
+
+def _direct(target: Tensor, others: list[Any]) -> bool:
+    """Whether a kernel may write into the memory of `target` itself: nothing is recorded, and no other argument reads it."""
+    if state.modes or not target.is_cpu or not target._data.flags.c_contiguous:
+        return False
+    if state.grad_enabled and target.requires_grad:
+        return False
+    for other in others:
+        for t in other if isinstance(other, (tuple, list)) else (other,):
+            if isinstance(t, Tensor) and (
+                not t.is_cpu or (state.grad_enabled and t.requires_grad) or np.may_share_memory(t._data, target._data)
+            ):
+                return False
+    return True
 
 
 def _with_out(function: Callable[..., Any], label: str, same_dtype: bool) -> Callable[..., Any]:

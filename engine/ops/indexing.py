@@ -35,7 +35,7 @@ def _index(x: np.ndarray, indices: tuple[Any, ...]) -> np.ndarray:
 
 
 def _index_put(x: np.ndarray, values: np.ndarray, indices: tuple[Any, ...], accumulate: bool) -> np.ndarray:
-    out = x.copy()
+    out = places.fresh(x)
     if accumulate:
         places.accumulate(np.add, out, places.indexed(out.shape, indices), values)
     else:

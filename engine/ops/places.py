@@ -13,6 +13,19 @@ import numpy as np
 from ..shapes import contiguous_strides
 
 Places = np.ndarray
+_lent: list[np.ndarray] = []
+
+
+def lend(array: np.ndarray | None) -> None:
+    """Let the next kernels write into this array where it is the one they would copy; None ends it."""
+    _lent[:] = [] if array is None else [array]
+
+
+def fresh(x: np.ndarray) -> np.ndarray:
+    """What a kernel that changes some elements writes into: a row-major copy of x, or x itself in an in-place call."""
+    if _lent and x is _lent[0]:
+        return x
+    return np.array(x, order="C")
 
 
 def along(shape: Sequence[int], index: np.ndarray, dim: int) -> Places:

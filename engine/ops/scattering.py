@@ -118,14 +118,14 @@ def _window(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _scatter(x: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int) -> np.ndarray:
-    out = x.copy()
+    out = places.fresh(x)
     if index.size:
         out.reshape(-1)[places.along(out.shape, index, dim)] = _window(source, index.shape)
     return out
 
 
 def _scatter_add(x: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int) -> np.ndarray:
-    out = x.copy()
+    out = places.fresh(x)
     if index.size:
         places.accumulate(np.add, out, places.along(out.shape, index, dim), _window(source, index.shape))
     return out
@@ -251,7 +251,7 @@ def _neutral(reduce: str, kind: np.dtype) -> Any:
 
 
 def _reduced(x: np.ndarray, at: np.ndarray, source: np.ndarray, reduce: str, include_self: bool) -> np.ndarray:
-    out = x.copy()
+    out = places.fresh(x)
     flat = out.reshape(-1)
     if not include_self:
         flat[at] = _neutral(reduce, x.dtype)
@@ -271,7 +271,7 @@ def _scatter_reduce(
     x: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int, reduce: str, include_self: bool
 ) -> np.ndarray:
     if not index.size:
-        return x.copy()
+        return places.fresh(x)
     return _reduced(x, places.along(x.shape, index, dim), _window(source, index.shape), reduce, include_self)
 
 
@@ -423,7 +423,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def _index_add(x: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int) -> np.ndarray:
-    out = x.copy()
+    out = places.fresh(x)
     if index.size and out.size:
         places.accumulate(np.add, out, places.rows(out.shape, index, dim), source)
     return out
@@ -467,7 +467,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 
 def _index_write(x: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int) -> np.ndarray:
-    out = x.copy()
+    out = places.fresh(x)
     np.moveaxis(out, dim, 0)[index] = np.moveaxis(source, dim, 0) if source.ndim else source
     return out
 
@@ -577,7 +577,7 @@ TAKE = Op(
 
 
 def _put(x: np.ndarray, index: np.ndarray, source: np.ndarray, accumulate: bool) -> np.ndarray:
-    out = x.copy()
+    out = places.fresh(x)
     flat = np.where(index < 0, index + x.size, index)
     if accumulate:
         places.accumulate(np.add, out, flat, source.reshape(index.shape))
@@ -640,7 +640,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 
 def _masked_scatter(x: np.ndarray, mask: np.ndarray, source: np.ndarray) -> np.ndarray:
-    out = np.array(x, order="C")
+    out = places.fresh(x)
     out[mask] = source.reshape(-1)[: np.count_nonzero(mask)]
     return out
 

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from .. import dispatch
+from ..backends.base import backend as backend_of
+from ..observe import bus
 from ..shapes import broadcast_shapes
+from ..state import state
 from ..tensor import Tensor
 from .creation import number_as
-from .declare import c_name, op_functions, operator
+from .declare import c_name, op_functions, operator, write_back
 from .table import Op
 
 
@@ -73,7 +76,27 @@ def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     return where(condition, self, other)
 
 
-@operator(inplace=True)
+def _masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Write `value` (a number or 0-d tensor) where `mask`, in place."""
+    plain = isinstance(value, (bool, int, float)) and isinstance(mask, Tensor) and mask.dtype.name == "bool"
+    if (
+        not plain
+        or state.modes
+        or bus.op
+        or not (self.is_cpu and mask.is_cpu)
+        or (state.grad_enabled and self.requires_grad)
+    ):
+        return write_back(self, masked_fill, (mask, value), {})
+    dispatch.check_inplace(self, state.grad_enabled)
+    if broadcast_shapes(self.shape, mask.shape) != tuple(self.shape):
+        return write_back(self, masked_fill, (mask, value), {})
+    number = backend_of("cpu").full((), number_as(value, self._dtype), self._dtype)
+    np.copyto(self._data, number, where=mask._data)
+    self._storage.version += 1
+    return self
+
+
+@operator(inplace=_masked_fill_)
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`value` (a number or 0-d tensor) where `mask`, else `input`."""
     if isinstance(value, Tensor) and value.ndim:

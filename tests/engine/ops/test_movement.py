@@ -154,3 +154,38 @@ def test_ranges_round_as_pytorch_does():
     assert torch.arange(-1, 1, 0.05, dtype=torch.float64)[20].item() == pytest.approx(5.55111512e-17, rel=1e-6)
     assert torch.arange(0, 1, 0.1).tolist()[3] == pytest.approx(0.30000001192092896, abs=1e-12)
     assert torch.linspace(-1, 1, 100)[10].item() == np.float32(-0.7979798)
+
+
+def test_writing_by_index_is_in_place():
+    """Nothing is copied where nothing is recorded; what reads the memory that it writes sees it as it was."""
+    x = torch.zeros(4, 3)
+    array, version = x.numpy(), x._version
+    x[torch.tensor([0, 2])] = 1.0
+    x.index_add_(0, torch.tensor([0, 0]), torch.ones(2, 3))
+    x.scatter_(1, torch.tensor([[0], [1]]), 9.0)
+    x.masked_fill_(x == 0, -1.0)
+    x.index_fill_(0, torch.tensor([3]), 5.0)
+    assert array.tolist() == [[9, 3, 3], [-1, 9, -1], [1, 1, 1], [5, 5, 5]] and x._version == version + 5
+    y = torch.arange(4.0)
+    y.index_add_(0, torch.tensor([1, 2, 3]), y[:3])
+    assert y.tolist() == [0, 1, 3, 5]
+    y[torch.tensor([0, 1])] = y[torch.tensor([2, 3])]
+    assert y.tolist() == [3, 5, 3, 5]
+    part = torch.arange(6.0).reshape(2, 3).t()
+    part[torch.tensor([0])] = 7.0
+    assert part.tolist() == [[7, 7], [1, 4], [2, 5]]
+
+
+def test_writing_by_index_is_recorded():
+    leaf = torch.ones(3, requires_grad=True)
+    values = torch.ones(2, requires_grad=True)
+    twice = leaf * 2
+    twice[torch.tensor([0, 2])] = values * 3
+    twice.index_add_(0, torch.tensor([1]), leaf[:1])
+    (twice * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert leaf.grad.tolist() == [2, 4, 0] and values.grad.tolist() == [3, 9]
+    squared = leaf * 1
+    saved = squared * squared
+    squared.index_fill_(0, torch.tensor([0]), 0.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        saved.sum().backward()
