@@ -73,7 +73,47 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
     return dtypes.can_cast(from_, to)
 
 
+def detach(input: Tensor) -> Tensor:
+    """The same elements without a history."""
+    return input.detach()
+
+
+def detach_(input: Tensor) -> Tensor:
+    """`input` itself, cut off its history."""
+    return input.detach_()
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype can hold negative numbers."""
+    return input.is_signed()
+
+
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether both have the same shape."""
+    return input.is_same_size(other)
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether it was made in inference mode."""
+    return input.is_inference()
+
+
+def get_device(input: Tensor) -> int:
+    """The index of the device; -1 for the CPU."""
+    return input.get_device()
+
+
+def typename(obj: Any) -> str:
+    """The name of an object's type; that of tensors with their dtype, "torch.FloatTensor"."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    kind = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(kind, "__module__", "") or ""
+    return kind.__qualname__ if module in ("", "builtins", "__builtin__") else f"{module}.{kind.__qualname__}"
+
+
 NAMES = (
     layout, memory_format, is_tensor, is_floating_point, is_complex, numel, is_nonzero, result_type, promote_types, can_cast,
+    detach, detach_, is_signed, is_same_size, is_inference, get_device, typename,
 )  # fmt: skip
 METHODS = (is_nonzero,)
