@@ -352,3 +352,23 @@ def test_an_input_returned_as_it_is_may_not_be_written_to():
     x.mul_(2)
     with pytest.raises(RuntimeError, match="created inside a custom Function"):
         y.grad_fn  # its history would be lost
+
+
+class WrongConjugate(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, z):
+        ctx.save_for_backward(z)
+        return z * z
+
+    @staticmethod
+    def backward(ctx, g):
+        (z,) = ctx.saved_tensors
+        return g * 2 * z  # the conjugate of z is missing
+
+
+def test_gradcheck_sees_a_missing_conjugate():
+    z = torch.rand(3, dtype=torch.complex128).requires_grad_()
+    assert torch.autograd.gradcheck(lambda t: t * t, z) and torch.autograd.gradgradcheck(lambda t: t * t, z)
+    assert not torch.autograd.gradcheck(WrongConjugate.apply, z, raise_exception=False)
+    with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0 with respect to input 0"):
+        torch.autograd.gradcheck(WrongConjugate.apply, z)
