@@ -34,7 +34,8 @@ GENERAL = """\
 - **Sparse, quantised and nested tensors** do not exist.
 - **`torch.save`** writes tensors of any device as the CPU's; `torch.load` reads only the archives of PyTorch 1.6 and later.
 - **Forward mode** (`jvp`, dual numbers) is derived from reverse mode twice; operators that cannot be differentiated twice have none.
-- **`vmap`** runs operators without a batch rule example by example.
+- **`vmap`** runs operators without a batch rule example by example. Random numbers inside are the same for all examples, whatever
+  `randomness` says.
 - **Integers and booleans** given to functions with float results: the last digit can differ from PyTorch's vectorised libraries, which the
   measurement does not allow for integer inputs. Among equal values, `topk`, `kthvalue` and `mode` may name another index.
 - **Distributions**: `Kumaraswamy.mode` is the true mode (PyTorch: NaN); `Wishart.rsample` redraws singular samples only, so its seeded
