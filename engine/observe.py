@@ -23,6 +23,15 @@ TAPE_MIME = "application/vnd.tapescope.tape+json"
 
 TAPE_VERSION = 1
 
+CAPTURE_MIME = "application/vnd.tapescope.capture+json"
+"""MIME type of what `compile` made of a function, the dictionary that `capture_json` describes."""
+
+KERNELS_MIME = "application/vnd.tapescope.kernels+json"
+"""MIME type of the kernels of a compiled function, the dictionary that `kernels_json` describes."""
+
+CAPTURE_VERSION = 1
+KERNELS_VERSION = 1
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -157,16 +166,62 @@ class BufferChanged(Record):
     total: int
 
 
+@dataclass(frozen=True, slots=True)
+class SegmentCaptured(Record):
+    """`compile` captured one segment of a function; `capture` is its entry in `capture_json`'s list of segments."""
+
+    kind: ClassVar[str] = "segment"
+    function: str
+    segment: str
+    source: Source | None
+    seconds: float
+    capture: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphBroken(Record):
+    """A graph ended where it could not go on. `break_id` is an entry of the registry in `engine/compile/breaks.py`."""
+
+    kind: ClassVar[str] = "graph_break"
+    function: str
+    segment: str
+    break_id: str
+    category: str
+    reason: str
+    hint: str
+    source: Source | None
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GuardFailed(Record):
+    """A captured segment did not fit a call: the guard that failed, what it saw when captured, and what it sees now."""
+
+    kind: ClassVar[str] = "guard"
+    function: str
+    segment: str
+    guard: str
+    old: str
+    new: str
+    source: Source | None
+    dimension: tuple[str, int] | None = None
+    """The tensor argument and dimension whose size moved, where that is what failed (so that it can be marked dynamic)."""
+
+
 RECORDS: dict[str, type[Record]] = {
-    r.kind: r for r in (OpRecorded, BackwardBegan, NodeVisited, KernelBuilt, KernelLaunched, FellBack, BufferChanged)
-}
+    r.kind: r
+    for r in (
+        OpRecorded, BackwardBegan, NodeVisited, KernelBuilt, KernelLaunched, FellBack, BufferChanged,
+        SegmentCaptured, GraphBroken, GuardFailed,
+    )
+}  # fmt: skip
 """Every kind of record, by its name on the bus."""
 
 
 class Bus:
     """Carries records to subscribers. One attribute a kind says whether anybody wants it."""
 
-    op = backward = node = kernel = launch = fallback = buffer = False
+    op = backward = node = kernel = launch = fallback = buffer = segment = graph_break = guard = False
 
     def __init__(self) -> None:
         self._subscribers: dict[int, tuple[frozenset[str], Callable[[Record], None]]] = {}
@@ -228,3 +283,79 @@ def tape_json(nodes: list[dict[str, Any]], roots: list[int], *, dropped: int = 0
     Nodes stand in the order in which they were recorded; `dropped` counts older nodes that were cut.
     """
     return {"version": TAPE_VERSION, "roots": roots, "nodes": nodes, "dropped": dropped}
+
+
+def capture_json(
+    function: str, source: Source | None, segments: list[dict[str, Any]], recompiles: list[dict[str, Any]] | None = None
+) -> dict[str, Any]:
+    """The form of a captured function, made by `engine.compile` and read by `graphviz_views` and the panels.
+
+    Each segment is a dictionary:
+
+    ========  =====================================================================================
+    id        "0", "1", ... in the order of capture
+    entry     {"function", "source"}: where it begins
+    backend   the backend's name
+    inputs    list of {"name", "source" (an expression such as "x" or "self.fc.weight"), "shape", "dtype", "device"}
+    nodes     list of {"name", "op" (FX's kind of node), "target" ("linear"), "inputs" (names of nodes), "shape", "dtype",
+              "bytes", "source", "module"}, in program order; `shape` entries are numbers or the names of symbolic sizes
+    outputs   names of nodes
+    guards    list of {"text", "source" (the expression guarded), "why"}
+    effects   list of sentences, such as "self.counter = ..."
+    exit      {"kind": "return" | "break" | "branch" | "raise", "break": None or {"id", "category", "reason", "hint",
+              "source", "values"}, "next": [ids of the segments that follow, as far as captured]}
+    code      the graph as Python text
+    seconds   time of the capture
+    calls     how often it ran
+    kernels   a `kernels_json` dictionary, or None where the backend generates none
+    ========  =====================================================================================
+
+    `recompiles` are dictionaries {"segment", "instead_of", "guard", "old", "new", "source", "dimension"}: which segment
+    was captured because a guard of another did not hold, and the two values.
+    """
+    return {
+        "version": CAPTURE_VERSION, "function": function, "source": source.to_json() if source else None,
+        "segments": segments, "recompiles": recompiles or [],
+    }  # fmt: skip
+
+
+def kernels_json(
+    device: str,
+    kernels: list[dict[str, Any]],
+    refused: list[dict[str, Any]] | None = None,
+    *,
+    peak_bytes: int | None = None,
+    eager_peak_bytes: int | None = None,
+    passes: list[dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """The form of a list of kernels in launch order, made by `engine.compile` and read by `graphviz_views` and the panels.
+
+    Each kernel is a dictionary:
+
+    ===========  ==================================================================================
+    id           its number in launch order, as text
+    name         "k0_add_mul_sum"
+    language     "wgsl", "c" or "numpy"; "library" for a call such as a matmul
+    text         its source
+    nodes        names of the graph nodes computed in it
+    segment      id of the segment it belongs to, "" outside of one
+    tape         sequence numbers of the tape nodes those belong to
+    sources      list of source ranges, one for each distinct line
+    lines        list of [line of `text` (from 1), names of nodes]: which lines compute what
+    launch       {"grid": [x, y, z], "block": [x, y, z]} on a GPU, {"loops": [sizes]} elsewhere
+    inputs       list of {"name", "shape", "dtype"}
+    outputs      the same
+    bytes        bytes read and written
+    operations   floating-point operations
+    seconds      median measured time of a launch, or None
+    ceiling      the least seconds that the device's measured bandwidth and arithmetic allow, or None
+    launches     how often it ran
+    ===========  ==================================================================================
+
+    `refused` are dictionaries {"first", "second", "reason"}: two neighbours that were not fused, and why. `passes` are
+    dictionaries {"name", "rewrites"}: what each simplification did.
+    """
+    return {
+        "version": KERNELS_VERSION, "device": device, "kernels": kernels, "refused": refused or [],
+        "peak_bytes": peak_bytes, "eager_peak_bytes": eager_peak_bytes, "passes": passes or [],
+    }  # fmt: skip

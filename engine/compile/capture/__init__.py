@@ -1,0 +1,1 @@
+"""The symbolic domain: values with sources, guards, effects, breaks, and the segments of a compiled function."""

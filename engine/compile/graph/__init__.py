@@ -1,0 +1,1 @@
+"""Captured graphs: nodes, printing as valid Python, running, and passes that need no shapes."""

@@ -1,0 +1,1 @@
+"""From graphs of primitives to kernels: simplification, fusion, loops, and their printers."""
