@@ -103,12 +103,52 @@ def test_an_operator_without_a_kernel_runs_on_the_cpu_and_says_so_once():
 
 
 def test_numbers_that_cannot_be_there():
-    with pytest.raises(TypeError, match="no float64"):
-        torch.tensor(np.zeros(3), device="webgpu")
     with pytest.raises(RuntimeError, match="Integers to negative integer powers"):
         torch.tensor([2], device="webgpu") ** -1
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         torch.tensor([2], device="webgpu") // 0
+
+
+def test_float64_is_stored_and_computed_on_the_cpu():
+    told = []
+    stop = bus.subscribe(told.append, ["fallback"])
+    x = torch.tensor([1.0, 2.0, 3.0], device="webgpu", dtype=torch.float64)
+    assert not told and x[1:].tolist() == [2, 3] and x.flip(0).contiguous().tolist() == [3, 2, 1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        y = x * 1e-300 * 1e-5
+        x += 1
+        narrow = x.float()
+    stop()
+    assert (
+        y.dtype is torch.float64 and y.device.type == "webgpu" and y.tolist() == pytest.approx([1e-305, 2e-305, 3e-305])
+    )
+    assert x.tolist() == [2, 3, 4] and narrow.dtype is torch.float32 and narrow.tolist() == [2, 3, 4]
+    assert [r.op for r in told] == ["mul", "mul", "add", "to_dtype"]
+    assert {r.reason for r in told} == {"WGSL has no float64"}
+
+
+def test_complex_numbers_with_gradients():
+    r = torch.tensor([1.0, -2.0, 0.5], device="webgpu", requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        z = torch.complex(r, r * 2)
+        (z.abs() ** 2).sum().backward()
+        turned = (z.detach() * 1j).T
+    np.testing.assert_allclose(r.grad.cpu().numpy(), [10, -20, 5], rtol=1e-6)
+    assert z.device.type == "webgpu" and z.dtype is torch.complex64
+    assert torch.view_as_real(turned).tolist() == [[-2, 1], [4, -2], [-1, 0.5]]
+    pairs = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device="webgpu")
+    assert torch.view_as_complex(pairs)[1].item() == 3 + 4j
+    assert torch.zeros(2, 2, dtype=torch.complex64, device="webgpu").tolist() == [[0j, 0j], [0j, 0j]]
+
+
+def test_a_fallback_warns_where_the_user_called():
+    torch.webgpu.synchronize()
+    backend_of("webgpu")._warned.discard("linalg_det")
+    with pytest.warns(RuntimeWarning, match="linalg_det runs on the CPU") as found:
+        torch.linalg.det(torch.eye(3, device="webgpu"))
+    assert found[0].filename == __file__
 
 
 def test_shapes_that_do_not_fit():

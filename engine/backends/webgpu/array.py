@@ -20,7 +20,14 @@ CODES: dict[str, str] = {
     "float32": "f32", "bfloat16": "bf16", "int32": "i32", "int64": "i64", "int16": "i16", "int8": "i8", "uint8": "u8", "uint16": "u16",
     "uint32": "u32", "uint64": "u64", "bool": "bool",
 }  # fmt: skip
-"""The kernels' type code of each dtype that can be on the device; float16 depends on the device's features."""
+"""The kernels' type code of each dtype that kernels compute in; float16 depends on the device's features."""
+
+STORED_WORDS: dict[str, int] = {"float64": 2, "complex64": 2, "complex128": 4}
+"""The 32-bit words of an element of the dtypes that device memory holds, but only the CPU computes in."""
+
+
+class OnHost(TypeError):
+    """A kernel met a dtype that the device only stores: the operator runs on the CPU instead."""
 
 
 class GpuArray:
@@ -156,6 +163,6 @@ def itemsize(code: str) -> int:
 
 
 __all__ = [
-    "CODES", "Any", "GpuArray", "Shape", "broadcast", "dense_order", "is_row_major", "itemsize", "merged", "numel", "overlap",
+    "CODES", "STORED_WORDS", "Any", "GpuArray", "OnHost", "Shape", "broadcast", "dense_order", "is_row_major", "itemsize", "merged", "numel", "overlap",
     "row_major", "span", "spread",
 ]  # fmt: skip

@@ -1,14 +1,17 @@
 """The device `webgpu`: arrays in device memory, and the kernels that work on them.
 
 Pointwise kernels are generated from the operators' expressions; the other families register theirs from the files beside
-this one.  An operator with neither runs on the CPU with a warning.  The device is opened when first needed, and again
-after it was lost.
+this one.  An operator with neither runs on the CPU with a warning, and so does every operator that computes with float64 or
+complex numbers: the device stores those, and copies and views them, but WGSL cannot compute with them.  The device is opened
+when first needed, and again after it was lost.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,16 +22,17 @@ from ....webgpu_kernels.wgsl import TYPES
 from ... import dtypes
 from ...dtypes import dtype as DType
 from ...observe import FellBack, bus
-from ...ops.table import Op
+from ...ops.table import OPS, Op
 from ..base import Backend, Kernel
 from ..base import backend as backend_of
-from .array import CODES, GpuArray, dense_order, is_row_major, numel, row_major, span
+from .array import CODES, STORED_WORDS, GpuArray, OnHost, dense_order, is_row_major, numel, row_major, span
 from .device import Device
 from .gpu import Gpu
 from .pointwise import Pointwise, f32_word, part, slices
 
 _STORED = {"f32": np.float32, "f16": np.float16, "f16w": np.float32, "i32": np.int32, "u32": np.uint32}
-_PLAIN = frozenset(("float32", "int32", "uint32"))
+_PLAIN = {"float32": 1, "int32": 1, "uint32": 1, **STORED_WORDS}
+"""32-bit words of an element of the dtypes that are stored as they are."""
 _COPY_BYTES = 1 << 14  # contiguous copies from this size on are left to the copy engine
 
 
@@ -57,6 +61,9 @@ class WebGPUBackend(Backend):
         from . import families
 
         families.register(self)
+        for name, kernel in self.kernels.items():
+            if name in OPS:
+                self.kernels[name] = self._or_host(OPS[name], kernel)
         self.device  # noqa: B018  (a missing adapter is told here)
 
     # -- the device ---------------------------------------------------------------------------------------------
@@ -86,25 +93,23 @@ class WebGPUBackend(Backend):
         return made
 
     def code(self, dtype: DType) -> str:
-        """The kernels' code of a dtype. Raises TypeError for one that the device cannot hold."""
+        """The kernels' code of a dtype. Raises OnHost (a TypeError) for one that kernels do not compute in."""
         found = self._codes.get(dtype)
         if found is None:
-            raise TypeError(
-                f"device 'webgpu' has no {dtype.name}: WGSL computes in 32 bits"
-                + (
-                    " (convert to float32, with .float(), or keep the tensor on device='cpu')"
-                    if not dtype.is_complex
-                    else "; keep the tensor on device='cpu'"
-                )
-            )
+            raise OnHost(f"WGSL has no {dtype.name}")
         return found
+
+    def itemsize(self, dtype: DType) -> int:
+        """Bytes of an element in device memory."""
+        found = self._codes.get(dtype)
+        return 4 * STORED_WORDS[dtype.name] if found is None else TYPES[found].itemsize
 
     # -- kernels ------------------------------------------------------------------------------------------------
 
     def generate(self, op: Op) -> Kernel | None:
         if op.kind != "pointwise" or op.expr is None:
             return None
-        kernel = Pointwise(self, op.name, op.expr, (*op.tensors, *op.statics), op.result)
+        kernel = self._or_host(op, Pointwise(self, op.name, op.expr, (*op.tensors, *op.statics), op.result))
         check = _CHECKS.get(op.name)
         if check is None:
             return kernel
@@ -115,50 +120,75 @@ class WebGPUBackend(Backend):
 
         return checked
 
+    def _or_host(self, op: Op, kernel: Kernel) -> Kernel:
+        """The kernel, which leaves what it cannot compute to the CPU."""
+        if op.cpu is None:
+            return kernel
+        if type(kernel) is Pointwise:  # the shortest way: no call in between
+            kernel.on_host = lambda args, out, why: self._on_host(op, args, out, str(why))
+            return kernel
+
+        def either(*args: Any, **more: Any) -> Any:
+            try:
+                return kernel(*args, **more)
+            except OnHost as why:
+                return self._on_host(op, args, more.get("out"), str(why))
+
+        return either
+
     def fall_back(self, op: Op) -> Kernel:
         if op.cpu is None:
             return super().fall_back(op)
-        cpu = backend_of("cpu")
 
         def kernel(*args: Any, out: GpuArray | None = None) -> Any:
-            self._tell_fall_back(op)
-            host = [_host(self, a) for a in args]
-            made = cpu.kernel(op)(*host)
-            if isinstance(made, (tuple, list)):
-                return type(made)(self._from_host(m) for m in made)
-            made = self._from_host(made)
-            if out is not None:
-                self.copy(out, made if made.dtype is out.dtype else self.cast(made, out.dtype))
-                return out
-            return made
+            return self._on_host(op, args, out, "it has no WebGPU kernel")
 
         return kernel
 
-    def _tell_fall_back(self, op: Op) -> None:
-        reason = "it has no WebGPU kernel"
+    def _on_host(self, op: Op, args: Sequence[Any], out: GpuArray | None, reason: str) -> Any:
+        """The operator's result from the CPU, back on the device."""
+        self.tell_fall_back(op.name, reason)
+        made = backend_of("cpu").kernel(op)(*[_host(self, a) for a in args])
+        rounds = next((a.dtype for a in args if type(a) is GpuArray and a.dtype.rounds), None)
+        if isinstance(made, (tuple, list)):
+            return type(made)(self._from_host(m, rounds) for m in made)
+        made = self._from_host(made, rounds)
+        if out is not None:
+            self.copy(out, made if made.dtype is out.dtype else self.cast(made, out.dtype))
+            return out
+        return made
+
+    def tell_fall_back(self, name: str, reason: str) -> None:
+        """Say that an operator runs on the CPU: to listeners each time, to the user once an operator."""
         if bus.fallback:
-            bus.publish(FellBack(op.name, self.name, reason))
-        if op.name not in self._warned:
-            self._warned.add(op.name)
+            bus.publish(FellBack(name, self.name, reason))
+        if name not in self._warned:
+            self._warned.add(name)
             warnings.warn(
-                f"{op.name} runs on the CPU because {reason}: its inputs are copied there and the result back, each time.",
+                f"{name} runs on the CPU because {reason}: its inputs are copied there and the result back, each time.",
                 RuntimeWarning,
-                stacklevel=5,
+                stacklevel=_callers_level(),
             )
 
-    def _from_host(self, value: Any) -> GpuArray:
+    def _from_host(self, value: Any, rounds: DType | None) -> GpuArray:
+        """A result of the CPU; float32 stands there for the dtype that `rounds`, if any."""
         array = np.asarray(value)
-        return self.upload(array, dtypes.of_numpy(array.dtype))
+        kind = dtypes.of_numpy(array.dtype)
+        if rounds is not None and kind is dtypes.float32:
+            return self.upload(dtypes.round_bfloat16(array), rounds)
+        return self.upload(array, kind)
 
     # -- memory -------------------------------------------------------------------------------------------------
 
     def empty(self, shape: Sequence[int], dtype: DType) -> GpuArray:
         shape = tuple(shape)
-        size = TYPES[self.code(dtype)].itemsize
-        return GpuArray(self.device.pool.take(numel(shape) * size), dtype, shape, row_major(shape))
+        return GpuArray(self.device.pool.take(numel(shape) * self.itemsize(dtype)), dtype, shape, row_major(shape))
 
     def full(self, shape: Sequence[int], value: Any, dtype: DType) -> GpuArray:
         out = self.empty(shape, dtype)
+        if dtype not in self._codes:
+            self.copy(out, self.upload(np.array(value, dtype.numpy), dtype))
+            return out
         self._fill(value, out=out)
         return out
 
@@ -176,9 +206,8 @@ class WebGPUBackend(Backend):
         return out
 
     def upload(self, array: np.ndarray, dtype: DType) -> GpuArray:
-        code = self.code(dtype)
         self.device  # noqa: B018  (open it first: the code of float16 depends on it)
-        values = _stored(np.asarray(array), code, dtype)
+        values = _stored(np.asarray(array), self._codes.get(dtype), dtype)
         nbytes = values.nbytes
         data = values.reshape(-1)
         if nbytes % 4:
@@ -194,8 +223,7 @@ class WebGPUBackend(Backend):
         n = numel(shape)
         if n == 0:
             return np.empty(shape, dtype.numpy)
-        code = self.code(array.dtype)
-        size = TYPES[code].itemsize
+        size = self.itemsize(array.dtype)
         device = self.device if array.block.pool.lost is None else None
         if device is None:
             array.block.handle  # noqa: B018  (raises with the reason)
@@ -209,9 +237,9 @@ class WebGPUBackend(Backend):
         start = array.offset * size
         first = start & ~3
         end = (start + reach * size + 3) & ~3
-        raw = np.frombuffer(
-            device.read(array.block, first, end - first), _STORED[TYPES[code].code if size == 2 else TYPES[code].store]
-        )
+        code = self._codes.get(array.dtype)
+        kind = array.dtype.numpy if code is None else _STORED[code if size == 2 else TYPES[code].store]
+        raw = np.frombuffer(device.read(array.block, first, end - first), kind)
         flat = raw[(start - first) // size :][:reach]
         if array.contiguous:
             values = flat.reshape(shape)
@@ -223,10 +251,12 @@ class WebGPUBackend(Backend):
         return GpuArray(root.block, root.dtype, shape, strides, root.offset + offset, is_row_major(shape, strides))
 
     def reinterpret(self, root: GpuArray, dtype: DType) -> GpuArray:
-        """Possible where both dtypes are stored as they are, in 32 bits: float32, int32, uint32."""
-        if root.dtype.name not in _PLAIN or dtype.name not in _PLAIN:
+        """Possible where both dtypes are stored as they are, in 32-bit words: not where elements are widened or narrowed."""
+        before, after = (_PLAIN.get(d.name) for d in (root.dtype, dtype))
+        if before is None or after is None:
             return super().reinterpret(root, dtype)
-        return GpuArray(root.block, dtype, root.shape, root.strides, root.offset, root.contiguous)
+        n = numel(root.shape) * before // after
+        return GpuArray(root.block, dtype, (n,), (1,), root.offset * before // after)
 
     def rounded(self, array: GpuArray, dtype: DType) -> GpuArray:
         return array if array.dtype is dtype else self.cast(array, dtype)  # kernels round what they store
@@ -235,9 +265,12 @@ class WebGPUBackend(Backend):
         return array.strides, array.offset
 
     def cast(self, array: GpuArray, dtype: DType) -> GpuArray:
+        if array.dtype not in self._codes or dtype not in self._codes:
+            missing = dtype if dtype not in self._codes else array.dtype
+            self.tell_fall_back("to_dtype", f"WGSL has no {missing.name}")
+            return self.upload(backend_of("cpu").cast(self.download(array, array.dtype), dtype), dtype)
         kernel = self._casts.get(dtype)
         if kernel is None:
-            self.code(dtype)
             kernel = self._casts[dtype] = Pointwise(self, f"to_{dtype.name}", "x", ("x",), dtype)
         return kernel(array)
 
@@ -247,7 +280,7 @@ class WebGPUBackend(Backend):
         if (
             target.contiguous and source.contiguous and target.shape == source.shape and target.block is not source.block
         ):  # fmt: skip
-            size = TYPES[self.code(target.dtype)].itemsize
+            size = self.itemsize(target.dtype)
             a, b, nbytes = source.offset * size, target.offset * size, n * size
             if nbytes >= _COPY_BYTES and not (a | b | nbytes) & 3:
                 for block in (source.block, target.block):
@@ -255,6 +288,8 @@ class WebGPUBackend(Backend):
                         block.handle  # noqa: B018  (raises with the reason)
                 self.device.copy_bytes(source.block.buffer, a, target.block.buffer, b, nbytes)
                 return
+        if target.dtype not in self._codes:
+            target, source = _as_words(target), _as_words(source)
         self._move(source, out=target)
 
     def contiguous(self, array: GpuArray) -> GpuArray:
@@ -274,7 +309,7 @@ class WebGPUBackend(Backend):
 
     def nbytes(self, array: GpuArray) -> int:
         """As the dtype counts them; in device memory an element may take more or fewer bytes."""
-        return array.block.nbytes // TYPES[self.code(array.dtype)].itemsize * array.dtype.itemsize
+        return array.block.nbytes // self.itemsize(array.dtype) * array.dtype.itemsize
 
     def synchronize(self) -> None:
         self.device.wait()
@@ -286,16 +321,36 @@ class WebGPUBackend(Backend):
         return [part(self, array, array.shape, *rows) for rows in slices(self, array.shape, [array])]
 
 
+_ENGINE = str(Path(__file__).parents[2])
+
+
+def _callers_level() -> int:
+    """The `stacklevel`, seen from this function's caller, of the first frame outside of the engine."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_ENGINE):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 def _native() -> Gpu:
     from .native import NativeGpu
 
     return NativeGpu()
 
 
-def _stored(array: np.ndarray, code: str, dtype: DType) -> np.ndarray:
+def _as_words(a: GpuArray) -> GpuArray:
+    """The 32-bit words of an array of a dtype that is only stored, as one more dimension of uint32."""
+    words = STORED_WORDS[a.dtype.name]
+    strides = (*[s * words for s in a.strides], 1)
+    return GpuArray(a.block, dtypes.uint32, (*a.shape, words), strides, a.offset * words, a.contiguous)
+
+
+def _stored(array: np.ndarray, code: str | None, dtype: DType) -> np.ndarray:
     """Values as they lie in device memory, row-major. Raises OverflowError where an integer needs more than 32 bits."""
     if array.dtype != dtype.numpy:
         array = array.astype(dtype.numpy)
+    if code is None:
+        return np.ascontiguousarray(array)
     if code in ("i64", "u64") and array.size:
         low, high = (-(2**31), 2**31 - 1) if code == "i64" else (0, 2**32 - 1)
         least, most = int(array.min()), int(array.max())

@@ -16,6 +16,7 @@ from ....webgpu_kernels.wgsl import TYPES
 from ...dtypes import dtype as DType
 from .array import (
     GpuArray,
+    OnHost,
     Shape,
     broadcast,
     dense_order,
@@ -124,6 +125,8 @@ class Pointwise:
         self.result = result
         self.first = first
         self.plans: dict[Any, Plan] = backend.cache()
+        self.on_host: Callable[..., GpuArray] | None = None
+        """What is called where a dtype is met that the device only stores: arguments, `out`, the reason."""
 
     def __call__(self, *args: Any, out: GpuArray | None = None) -> GpuArray:
         if out is not None:
@@ -139,7 +142,10 @@ class Pointwise:
         try:
             plan = self.plans[key]
         except KeyError:
-            plan = self._keep(key, args, None)
+            try:
+                plan = self._keep(key, args, None)
+            except OnHost as why:
+                return self._elsewhere(args, None, why)
         block = device.pool.take(plan.nbytes)
         out = GpuArray(block, plan.dtype, plan.shape, plan.strides, 0, plan.contiguous)
         if plan.pipeline:
@@ -168,7 +174,10 @@ class Pointwise:
                 key.append(type(a))
         key = tuple(key)  # type: ignore[assignment]
         device = self.backend.device
-        plan = self.plans.get(key) or self._keep(key, args, out)
+        try:
+            plan = self.plans.get(key) or self._keep(key, args, out)
+        except OnHost as why:
+            return self._elsewhere(args, out, why)
         if plan.pipeline:
             try:
                 buffers = [args[i].block.handle for i in plan.buffers]
@@ -183,6 +192,11 @@ class Pointwise:
             words += plan.geometry
             device.launch(plan.pipeline, plan.grid, buffers, words)
         return out
+
+    def _elsewhere(self, args: Sequence[Any], out: GpuArray | None, why: OnHost) -> GpuArray:
+        if self.on_host is None:
+            raise why
+        return self.on_host(args, out, why)
 
     def _apart(self, a: GpuArray, out: GpuArray) -> GpuArray:
         """An input in the output's memory, copied first where another element's write could reach it."""
@@ -335,7 +349,7 @@ def slices(backend: Any, shape: Shape, arrays: Sequence[GpuArray]) -> list[tuple
     step = shape[dim]
     for a in arrays:
         strides = spread(a.shape, a.strides, shape)
-        size = TYPES[backend.code(a.dtype)].itemsize
+        size = backend.itemsize(a.dtype)
         rest = span(shape[:dim] + (1,) + shape[dim + 1 :], strides) * size
         each = strides[dim] * size
         if rest > limit:
@@ -355,7 +369,7 @@ def part(backend: Any, a: GpuArray, shape: Shape, dim: int, start: int, end: int
     offset = a.offset + start * strides[dim]
     block: Any = a.block
     if block.windows is not None:
-        size = TYPES[backend.code(a.dtype)].itemsize
+        size = backend.itemsize(a.dtype)
         block, before = block.window(offset * size, span(sizes, strides) * size)
         offset = before // size
     return GpuArray(block, a.dtype, sizes, strides, offset, is_row_major(sizes, strides))
