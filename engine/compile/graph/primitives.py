@@ -1,0 +1,54 @@
+"""Primitives as functions of tensors, for generated code: `ops.sum(x, (0,), False)`.
+
+A primitive is called with its tensors (a list where it takes a list) and then its static arguments, as a level-2 node has
+them; it takes the ordinary path of a call (modes, kernel, tape).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ... import dispatch
+from ...ops.composed import COMPOSED
+from ...ops.table import OPS, Op
+
+
+def runner(op: Op) -> Callable[..., Any]:
+    """The function that runs one primitive on `(*tensors, *statics)`."""
+    count = len(op.tensors)
+    if op.list_input:
+
+        def run(tensors: Any, *statics: Any) -> Any:
+            return dispatch.call(op, tuple(tensors), statics)
+
+    elif op.kind == "pointwise":
+
+        def run(*args: Any) -> Any:  # type: ignore[misc]
+            return dispatch.pointwise(op, args[:count], args[count:])
+
+    else:
+
+        def run(*args: Any) -> Any:  # type: ignore[misc]
+            return dispatch.call(op, args[:count], args[count:])
+
+    run.__name__ = run.__qualname__ = op.name
+    return run
+
+
+class Primitives:
+    """A namespace with a function for every primitive."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        op = OPS.get(name)
+        if op is None and name in COMPOSED:
+            op = COMPOSED[name][0]
+        if op is None:
+            raise AttributeError(f"there is no primitive {name!r}")
+        made = runner(op)
+        setattr(self, name, made)
+        return made
+
+
+ops = Primitives()
+"""The namespace that generated code calls `ops`."""
