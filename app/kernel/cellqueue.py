@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection
 
 from .messages import Execute, Executed
 
@@ -38,13 +39,14 @@ class CellQueue:
         self.running = None
         return [] if event.status == "ok" else self.cancel()
 
-    def cancel(self, status: str = "aborted") -> list[Executed]:
-        """Drop what waits; returns the event of each."""
-        dropped, self._waiting = self._waiting, deque()
+    def cancel(self, cells: Collection[str] | None = None, *, status: str = "aborted") -> list[Executed]:
+        """Drop what waits (of these cells, where any are named); returns the event of each."""
+        dropped = [command for command in self._waiting if cells is None or command.cell in cells]
+        self._waiting = deque(command for command in self._waiting if command not in dropped)
         return [Executed(command.cell, status, 0, 0.0) for command in dropped]
 
     def died(self) -> list[Executed]:
         """The kernel is gone: the events of the running cell and of those that waited."""
         running, self.running = self.running, None
         first = [] if running is None else [Executed(running.cell, "died", 0, 0.0)]
-        return first + self.cancel("died")
+        return first + self.cancel(status="died")

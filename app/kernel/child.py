@@ -58,6 +58,10 @@ class Child:
         self._ended = 0  # and those that are done
         osapi.die_when_closed(life)
         ticker = Ticker(self._flush, INTERVAL)
+        memory = os.environ.get("TAPESCOPE_MEMORY", "")
+        cap = int(memory) if memory.isdigit() else None
+        if cap is not None and not osapi.cap_memory(cap):
+            cap = None
         self.core = KernelCore(
             self.send,
             ask=self._ask,
@@ -65,6 +69,7 @@ class Child:
             device=os.environ.get("TAPESCOPE_DEVICE") or None,
             torch=os.environ.get("TAPESCOPE_TORCH") or "auto",
             process=os.getpid(),
+            memory=cap,
             descriptors=(1, 2),
         )
         faulthandler.enable(self._captured[1], all_threads=False)

@@ -24,26 +24,39 @@ from IPython.core.completer import provisionalcompleter, rectify_completions
 from IPython.utils.tokenutil import token_at_cursor
 
 from . import figures, torch_name
+from .captures import CaptureCollector
+from .device_info import device_info, switch_device
+from .hints import Scene, find_hints
 from .interrupts import Interrupts
 from .messages import (
+    AskDevice,
     Complete,
     Completions,
+    Costs,
+    DeviceInfo,
     DisplayData,
     Documentation,
     Error,
     Execute,
     Executed,
+    GetRecording,
+    Hints,
     InputRequest,
     Inspect,
     ListVariables,
     Message,
+    Observe,
     Ready,
+    Recording,
     Status,
     Variables,
 )
 from .output import OutputBuffer, OutputStream
+from .provenance import Provenance
+from .recorder import Recorder, costs_json, steps_json
 from .shell import Shell, make_shell, text_of
 from .tape_stream import TapeStream
+from .tensor_facts import TensorFacts
 from .variables import list_variables
 
 MAX_MATCHES = 2000
@@ -63,6 +76,7 @@ class KernelCore:
     device       default device of the engine, None for the engine's own choice
     torch        what `import torch` means: "auto", "tapescope" or "pytorch" (see torch_name.py)
     process      number of the process, for `Ready`
+    memory       the cap on the process's memory in bytes, for `DeviceInfo`; setting it is the transport's business
     descriptors  file descriptors that `sys.stdout.fileno()` and `sys.stderr.fileno()` answer
 
     Raises ValueError for an unknown `torch`.
@@ -77,6 +91,7 @@ class KernelCore:
         device: str | None = None,
         torch: str = "auto",
         process: int = 0,
+        memory: int | None = None,
         descriptors: tuple[int | None, int | None] = (None, None),
     ) -> None:
         self._send = send
@@ -94,6 +109,11 @@ class KernelCore:
         }
         self._thread = _Thread()
         self.tape = TapeStream(self.emit, self.shell.user_ns)
+        self.recorder = Recorder()
+        self.captures = CaptureCollector(self.emit)
+        self._provenance = Provenance(self.shell.user_ns)
+        self._facts = TensorFacts()
+        self._memory = memory
         self._forget_figures = figures.install(self._show_figure)
         self._outside: dict[str, Any] | None = None
 
@@ -142,6 +162,14 @@ class KernelCore:
                 self._inspect(command)
             elif isinstance(command, ListVariables):
                 self._list_variables()
+            elif isinstance(command, Observe):
+                self.recorder.everything = command.costs
+            elif isinstance(command, GetRecording):
+                run = self.recorder.run
+                steps = steps_json(run) if run is not None else []
+                self.emit(Recording(command.request, run.cell if run else None, steps, run.dropped if run else 0))
+            elif isinstance(command, AskDevice):
+                self._tell_device(command.switch)
 
     def _execute(self, command: Execute) -> None:
         cell = command.cell
@@ -149,6 +177,8 @@ class KernelCore:
         self.output.begin(cell)
         self.interrupts.begin_cell()
         self.tape.begin(cell)
+        self._provenance.begin(cell, command.revision, command.code)
+        self.recorder.begin(cell)
         began = time.perf_counter()
         try:
             status, _ = self.shell.run(cell, command.revision, command.code, command.store)
@@ -160,14 +190,36 @@ class KernelCore:
             self.shell._showtraceback(type(error), error, [f"{type(error).__name__}: {text_of(error)}"])
         seconds = time.perf_counter() - began
         self.interrupts.end_cell()
+        run = self.recorder.end()
         self.tape.end()
         self.output.end()
+        self._provenance.end()
         self._list_variables()
+        self.captures.end(cell)
+        if run is not None:
+            self.emit(Costs(cell, costs_json(run)))
+            tapes = [self.tape.last] if self.tape.last is not None else []
+            self.emit(Hints(cell, find_hints(Scene(run, self.shell.user_ns, tapes, self.tape.watch))))
         self.emit(Executed(cell, status, self.shell.cell_count, seconds))
         self.emit(Status("idle"))
 
     def _list_variables(self) -> None:
-        self.emit(Variables(list_variables(self.shell.user_ns, self.shell.user_ns_hidden)))
+        found = list_variables(self.shell.user_ns, self.shell.user_ns_hidden)
+        self._facts.begin()
+        for entry in found:
+            name = entry["name"]
+            entry.update(self._facts.of(name, self.shell.user_ns.get(name)))
+            if (maker := self._provenance.maker(name)) is not None:
+                entry["cell"], entry["revision"] = maker.cell, maker.revision
+                if stale := self._provenance.stale(name):
+                    entry["stale"] = stale
+        self.emit(Variables(found))
+
+    def _tell_device(self, switch: str | None) -> None:
+        refused = switch_device(switch) if switch is not None else ""
+        info = device_info(self._memory)
+        info["error"] = refused
+        self.emit(DeviceInfo(info))
 
     def _complete(self, command: Complete) -> None:
         cursor = max(0, min(command.cursor, len(command.code)))
@@ -260,6 +312,8 @@ class KernelCore:
         """Let go of the process: streams, hooks, `import torch`."""
         self.output.end()
         self.tape.close()
+        self.recorder.close()
+        self.captures.close()
         self._forget_figures()
         self.deactivate()
         torch_name.uninstall()
@@ -271,6 +325,8 @@ class KernelCore:
         self._send = lambda message: None
         self.output.detach()
         self.tape.close()
+        self.recorder.close()
+        self.captures.close()
         self.deactivate()
 
     def _show_figure(self, bundle: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from . import osapi
 from .cellqueue import CellQueue
@@ -111,6 +111,11 @@ class LocalKernel:
             interrupts.request(interrupts.number)
             if not insisting:
                 threading.Thread(target=interrupts.insist, args=(osapi.interrupt_main_thread,), daemon=True).start()
+
+    def cancel(self, cells: Collection[str] | None = None) -> None:
+        """Take queued cells (all of them where `cells` is None) out of the queue; each is told as "aborted"."""
+        for event in self._queue.cancel(cells):
+            self._event(event)
 
     def restart(self, *, force: bool = False) -> None:
         """A fresh namespace, between two cells. Raises RuntimeError while a cell runs: its thread is the caller's."""

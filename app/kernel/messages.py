@@ -67,6 +67,33 @@ class ListVariables(Message):
 
 
 @dataclass(slots=True)
+class Observe(Message):
+    """With `costs`, every operator of the cells that follow is measured, not only the first ones of each cell.
+
+    It slows cells that run many small operators; see `Costs`.
+    """
+
+    kind: ClassVar[str] = "observe"
+    costs: bool = False
+
+
+@dataclass(slots=True)
+class GetRecording(Message):
+    """Ask for the `Recording` of the last cell that ran operators, which answers with the same `request`."""
+
+    kind: ClassVar[str] = "get_recording"
+    request: int
+
+
+@dataclass(slots=True)
+class AskDevice(Message):
+    """Ask for `DeviceInfo`. With `switch` ("cpu", "webgpu"), new tensors are made on that device from then on."""
+
+    kind: ClassVar[str] = "ask_device"
+    switch: str | None = None
+
+
+@dataclass(slots=True)
 class InputReply(Message):
     """The answer to an `InputRequest`. With `end` set there is none: `input()` raises EOFError."""
 
@@ -198,10 +225,68 @@ class Tape(Message):
 @dataclass(slots=True)
 class Variables(Message):
     """What the user's namespace holds: dictionaries with name, type, value (short), and for tensors
-    shape, dtype, device, bytes, requires_grad."""
+    shape, dtype, device, bytes, requires_grad.
+
+    Where known there are also `cell` and `revision` (the run that bound the name last), `stale` (a sentence, where
+    something it was computed from has changed since), and for tensors `histogram` (counts of the finite values in equal
+    bins), `low` and `high` (their range), `nan` and `inf` (how many there are).
+    """
 
     kind: ClassVar[str] = "variables"
     variables: list[dict[str, Any]]
+
+
+@dataclass(slots=True)
+class Costs(Message):
+    """What the lines of a cell cost when it ran, as `recorder.costs_json` describes it."""
+
+    kind: ClassVar[str] = "costs"
+    cell: str | None
+    costs: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Hints(Message):
+    """What a learner may want to hear about the cell that just ran. An empty list takes earlier hints back.
+
+    Each is a dictionary: `id` (the kind of hint), `text` (a sentence), `advice` (a sentence), and `cell`, `revision` and
+    `line` of the place, None where there is none.
+    """
+
+    kind: ClassVar[str] = "hints"
+    cell: str | None
+    hints: list[dict[str, Any]]
+
+
+@dataclass(slots=True)
+class Recording(Message):
+    """The operators of the last recorded run, in order, as `recorder.steps_json` describes them."""
+
+    kind: ClassVar[str] = "recording"
+    request: int
+    cell: str | None
+    steps: list[dict[str, Any]]
+    dropped: int = 0
+
+
+@dataclass(slots=True)
+class DeviceInfo(Message):
+    """The devices of the kernel. `info` has `device` (where new tensors are made), `devices` (names), `facts` (pairs of a
+    name and a text, for reading), `memory` (bytes by name), and `error`, a sentence where a switch was refused."""
+
+    kind: ClassVar[str] = "device_info"
+    info: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Captures(Message):
+    """What `torch.compile` captured so far: `captures` are `observe.capture_json` dictionaries, a function each."""
+
+    kind: ClassVar[str] = "captures"
+    cell: str | None
+    captures: list[dict[str, Any]]
+    breaks: list[dict[str, Any]] = field(default_factory=list)
+    guards: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -256,13 +341,16 @@ def answer(reply: InputReply) -> str:
 
 
 COMMANDS: dict[str, type[Message]] = {
-    c.kind: c for c in (Execute, Complete, Inspect, ListVariables, InputReply, Interrupt, Shutdown)
-}
+    c.kind: c
+    for c in (
+        Execute, Complete, Inspect, ListVariables, Observe, GetRecording, AskDevice, InputReply, Interrupt, Shutdown,
+    )
+}  # fmt: skip
 EVENTS: dict[str, type[Message]] = {
     e.kind: e
     for e in (
-        Ready, Status, Stream, DisplayData, ExecuteResult, ClearOutput, Error, Executed, Tape, Variables,
-        Completions, Documentation, InputRequest, Died,
+        Ready, Status, Stream, DisplayData, ExecuteResult, ClearOutput, Error, Executed, Tape, Variables, Costs, Hints,
+        Recording, DeviceInfo, Captures, Completions, Documentation, InputRequest, Died,
     )
 }  # fmt: skip
 _ALL = {**COMMANDS, **EVENTS}

@@ -106,6 +106,21 @@ def flush_c_streams() -> None:
             ctypes.CDLL(None).fflush(None)
 
 
+def cap_memory(limit: int) -> bool:
+    """Let this process fail to allocate beyond `limit` bytes of data, with MemoryError; False where that is not to be had.
+
+    Counted are the heap and private anonymous memory, which is where tensors live, and not the code of libraries.
+    """
+    if sys.platform == "linux":
+        import resource
+
+        with contextlib.suppress(OSError, ValueError):
+            _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+            return True
+    return False
+
+
 def memory_kills() -> int:
     """How many processes of this control group the system has ended for lack of memory; 0 where it does not tell."""
     with contextlib.suppress(OSError, ValueError), open("/sys/fs/cgroup/memory.events", encoding="ascii") as file:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,9 @@ class KernelProcess:
     `on_event(message)` is called from one thread of this object's own, for one message at a time, in order; handing
     over to another thread is the caller's business (`on_loop` and `EventQueue` do it for asyncio).
 
-    `device` becomes TAPESCOPE_DEVICE and `torch` ("auto", "tapescope", "pytorch") TAPESCOPE_TORCH of the process.
+    `device` becomes TAPESCOPE_DEVICE and `torch` ("auto", "tapescope", "pytorch") TAPESCOPE_TORCH of the process;
+    `memory`, a cap in bytes on the memory it may allocate, TAPESCOPE_MEMORY. A cell that asks for more gets a MemoryError
+    and the kernel lives on (where the system can cap a process; elsewhere nothing happens).
     All methods may be called from any thread, `on_event` included, and none waits for the kernel except `close`.
     """
 
@@ -70,6 +72,7 @@ class KernelProcess:
         cwd: str | Path | None = None,
         env: Mapping[str, str] | None = None,
         python: str = sys.executable,
+        memory: int | None = None,
     ) -> None:
         self._on_event = on_event
         self._python = python
@@ -78,6 +81,8 @@ class KernelProcess:
         self._env["TAPESCOPE_TORCH"] = torch
         if device is not None:
             self._env["TAPESCOPE_DEVICE"] = device
+        if memory is not None:
+            self._env["TAPESCOPE_MEMORY"] = str(memory)
         # A pager would wait for a key that nobody can press.
         self._env.update(PAGER="cat", GIT_PAGER="cat")
         self._lock = threading.RLock()
@@ -167,6 +172,11 @@ class KernelProcess:
                     self._begin()
 
         threading.Thread(target=replace, name="tapescope-restart", daemon=True).start()
+
+    def cancel(self, cells: Collection[str] | None = None) -> None:
+        """Take queued cells (all of them where `cells` is None) out of the queue; each is told as "aborted"."""
+        with self._lock:
+            self._put(*self._queue.cancel(cells))
 
     def kill(self) -> None:
         """Step 3: end the process at once; `Died` follows. `start` begins anew."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .cellnames import parse_cell_filename
+from .hints import Backwards
 from .import_hooks import when_imported
 from .messages import Message, Stream, Tape
 from .torch_name import ENGINE
@@ -47,6 +48,10 @@ class TapeStream:
         self._live: dict[str, Any] | None = None
         self._mark = -1
         self._failed = False
+        self.watch = Backwards()
+        """What the backward passes of the cell showed, for the hints."""
+        self.last: dict[str, Any] | None = None
+        """The cell's last snapshot."""
         self._engine: Any = None
         self._disconnect: Callable[[], None] = lambda: None
         self._forget = when_imported(ENGINE, self._connect)
@@ -69,6 +74,7 @@ class TapeStream:
         self._next = 0.0
         self._roots = self._live = None
         self._failed = False
+        self.watch, self.last = Backwards(), None
         self._mark = max(self._mark, self._newest()[0])
 
     def end(self) -> None:
@@ -90,18 +96,21 @@ class TapeStream:
             return
         if live is not None:
             _keep_saved(tape, live)
+        self.last = tape
         self._send(Tape(cell, tape, False))
 
     def _on_backward(self, record: Any) -> None:
         if self._cell is None:
             return
         self._roots = record._roots
+        self.watch.began(record)
         now = self._clock()
         if now < self._next or self._failed:
             return
         try:
             # Now and not later: the pass that begins here frees what the nodes have saved.
             self._live = self._snapshot(record._roots, LIVE_NODES)
+            self.watch.look(record._roots)
         except Exception as error:
             self._fail(self._cell, error)
             return

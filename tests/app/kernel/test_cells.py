@@ -357,7 +357,9 @@ def test_variables_come_after_every_cell_and_when_asked(kernel):
     assert [v["name"] for v in heard.one(Variables).variables] == ["x"]
     begin = len(kernel.events)
     kernel.kernel.send(ListVariables())
-    assert kernel.wait_for_one(Variables, begin).variables == [{"name": "x", "type": "list", "value": "[1, 2]"}]
+    assert kernel.wait_for_one(Variables, begin).variables == [
+        {"name": "x", "type": "list", "value": "[1, 2]", "cell": "c0", "revision": 1}
+    ]
 
 
 def test_hostile_objects_do_not_run_in_the_variables_list(kernel):
