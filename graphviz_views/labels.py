@@ -69,7 +69,7 @@ def pad(text: str, cells: int) -> str:
     return text + " " * (cells - cell_width(text))
 
 
-def shape_text(shape: Sequence[int]) -> str:
+def shape_text(shape: Sequence[int | str]) -> str:
     """A shape as it is printed everywhere: "[64, 10]", and "[]" for a single number."""
     return "[" + ", ".join(map(str, shape)) + "]"
 

@@ -12,7 +12,7 @@ Everything is deterministic and without recursion; units are the caller's.  This
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from .ordering import Net, order_layers, place_layers
@@ -48,14 +48,28 @@ class Spacing:
     slope: float = 0.09
     """Layers move apart by this part of the widest sideways step between them, up to `steepest`."""
     steepest: float = 44
+    tracks: float = 0
+    """Layers move apart by this for each further line that must run sideways between them (where lines have corners)."""
+    above: float | None = None
+    """Inside a frame above its content where values enter it; by default what `title` and `padding` make."""
+    below: float | None = None
+    """Inside a frame below its content; by default `padding`."""
+    slot: float = 24
+    """Lines that enter one box from above stand at most this far apart."""
+    mirror: float = 48
+    """Between a picture and the backward pass beside it."""
 
 
 class Route(NamedTuple):
-    """A drawn line from the lower edge of box `source` to the upper edge of box `target`, through `points`."""
+    """A drawn line from the lower edge of box `source` to the upper edge of box `target`, through `points`.
+
+    Points are the corners of the line, or (`curved`) the control points of cubic Bezier curves that follow each other.
+    """
 
     source: str
     target: str
     points: tuple[tuple[float, float], ...]
+    curved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +82,12 @@ class Stubs:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Absolute rectangles of boxes and frames, and routes. `width` and `height` hold all of them."""
+    """Absolute rectangles of boxes and frames, and routes. `width` and `height` hold all of them.
+
+    In a mirrored picture `mirrors`, `mirror_frames` and `mirror_routes` are the backward pass beside it: the same
+    rectangles, turned about a vertical axis, so that each step of backward is level with what it belongs to; its routes
+    lead upwards.
+    """
 
     width: float
     height: float
@@ -76,6 +95,9 @@ class Layout:
     frames: dict[str, Rect]
     routes: tuple[Route, ...]
     stubs: Stubs
+    mirrors: dict[str, Rect] = field(default_factory=dict)
+    mirror_frames: dict[str, Rect] = field(default_factory=dict)
+    mirror_routes: tuple[Route, ...] = ()
 
 
 Measure = Callable[[str, Stubs], Size]
@@ -115,7 +137,24 @@ def lay_out(
                 level.sizes[place] = inner.size
                 level.ports_above[place], level.ports_below[place] = inner.port_places()
         level.place(spacing, title_width(frame.title) if frame.title else 0.0, framed=frame.parent is not None)
-    return _absolute(picture, levels, drawn, stubs)
+    layout = _absolute(picture, levels, drawn, stubs)
+    return with_mirror(layout, spacing.mirror) if picture.mirrored else layout
+
+
+def with_mirror(layout: Layout, gap: float) -> Layout:
+    """The same layout with its mirror image to the right, `gap` away."""
+    width = 2 * layout.width + gap
+
+    def flip(rect: Rect) -> Rect:
+        return rect._replace(x=width - rect.x - rect.width)
+
+    routes = tuple(
+        Route(r.target, r.source, tuple((width - x, y) for x, y in reversed(r.points)), r.curved) for r in layout.routes
+    )
+    return replace(
+        layout, width=width, mirrors={k: flip(r) for k, r in layout.boxes.items()},
+        mirror_frames={k: flip(r) for k, r in layout.frames.items()}, mirror_routes=routes,
+    )  # fmt: skip
 
 
 class _Line(NamedTuple):
@@ -237,10 +276,14 @@ class _Level:
         for child, element in enumerate(elements):
             row = net.layer[element]
             heights[row] = max(heights[row], self.sizes[child].height)
-        gaps = net.gaps(rows, spacing.down, spacing.slope, spacing.steepest)
+        gaps = net.gaps(rows, spacing.down, spacing.slope, spacing.steepest, spacing.tracks)
         if framed:
-            gaps[0] = spacing.title + padding / 2 + max(0.0, gaps[0] - spacing.down)
-            gaps[-1] = padding + max(0.0, gaps[-1] - spacing.down)
+            above = spacing.title + padding / 2 if spacing.above is None else spacing.above
+            if spacing.above is not None and not any(line.source == _IN for line in self.drawn):
+                above = spacing.title
+            below = padding if spacing.below is None else spacing.below
+            gaps[0] = above + max(0.0, gaps[0] - spacing.down)
+            gaps[-1] = below + max(0.0, gaps[-1] - spacing.down)
         else:
             gaps[0] = gaps[-1] = 0.0
         tops = [0.0] * rows
@@ -254,7 +297,7 @@ class _Level:
             self.rects[child] = Rect(
                 net.x[element] + shift, tops[row] + (heights[row] - size.height) / 2, size.width, size.height
             )
-        slots = net.spread({e for c, e in enumerate(elements) if c not in self.ports_above})
+        slots = net.spread({e for c, e in enumerate(elements) if c not in self.ports_above}, spacing.slot)
         for line, chain in chains.items():
             self.points[line] = self._route(line, chain, slots.get(ends[line]), net, tops, heights, shift)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -60,21 +60,27 @@ class SourceRange:
         return f"{place}:{self.line}"
 
 
+Shape = tuple[int | str, ...]
+"""Sizes of a tensor; the name of a size that is symbolic in a captured graph ("s0")."""
+
+
 @dataclass(frozen=True, slots=True)
 class TensorFacts:
     """What is known of a tensor without its values."""
 
-    shape: tuple[int, ...]
+    shape: Shape
     dtype: str
     device: str = ""
 
     @property
     def bytes(self) -> int | None:
-        """Size of its elements in bytes, None for a dtype that is not known."""
+        """Size of its elements in bytes, None for a dtype or a size that is not known."""
         size = ELEMENT_BYTES.get(self.dtype)
         if size is None:
             return None
         for n in self.shape:
+            if isinstance(n, str):
+                return None
             size *= n
         return size
 
@@ -89,7 +95,7 @@ class SavedTensor:
     """A tensor that a node keeps for its backward."""
 
     name: str
-    shape: tuple[int, ...]
+    shape: Shape
     dtype: str
     bytes: int
 
@@ -98,7 +104,7 @@ class SavedTensor:
 class Gradient:
     """What backward brought to a node: the gradient of its output. `norm` is None where it was not measured."""
 
-    shape: tuple[int, ...]
+    shape: Shape
     dtype: str
     norm: float | None = None
 
@@ -112,24 +118,55 @@ class Gradient:
 class Badge:
     """A small label on a node in place of a node of its own, such as a parameter: "weight [10, 64]".
 
-    `node_id` is the node that it stands for, None where there is none.
+    `node_id` is the node that it stands for, None where there is none. `known`: its gradient has been computed.
+    Kinds: "leaf", "saved", "grad", "root", "stub", "error", "note", "break", "refused".
     """
 
     text: str
     kind: str
     node_id: NodeId | None = None
+    known: bool = False
+
+
+class Outer(NamedTuple):
+    """A scope around a node that is no module: its kind ("segment", "kernel", "cell", "turn") and its name."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a builder tells of a scope or a node beside its place: all of it is shown, nothing of it is computed with.
+
+    `title` replaces the name; `lines` stand on the box; `details` are (name, text) pairs for a panel; `share` is the
+    part of a whole that a small bar shows (0 to 1); `folded` scopes are single boxes until they are opened.
+    """
+
+    title: str = ""
+    lines: tuple[str, ...] = ()
+    badges: tuple[Badge, ...] = ()
+    details: tuple[tuple[str, str], ...] = ()
+    seconds: float | None = None
+    share: float | None = None
+    folded: bool = False
+
+
+NO_FACTS = Facts()
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One operator (kind "op") or one tensor that gathers a gradient (kind "leaf").
+    """One operator (kind "op"), one tensor that gathers a gradient (kind "leaf"), or what else a builder shows.
 
     `op` is the operator's name, `name` its name on the tape ("MulBackward0"), `label` a leaf's name ("fc1.weight").
-    `is_root` marks nodes from which backward starts.
+    `is_root` marks nodes from which backward starts.  `parts` are the records that one node stands for, such as the
+    `t` and `addmm` of a linear layer.  Other kinds are "input", "output", "call", "break", "guard", "kernel" and
+    "error" (an operator that failed).
     """
 
     id: NodeId
-    kind: Literal["op", "leaf"]
+    kind: str
     op: str
     name: str = ""
     label: str = ""
@@ -140,11 +177,16 @@ class Node:
     badges: tuple[Badge, ...] = ()
     grad: Gradient | None = None
     is_root: bool = False
+    outer: tuple[Outer, ...] = ()
+    facts: Facts = NO_FACTS
+    parts: tuple[NodeId, ...] = ()
 
     @property
     def title(self) -> str:
-        """What the node is called in a picture: a leaf's own name, else the operator."""
-        return self.label if self.kind == "leaf" and self.label else self.op
+        """What the node is called in a picture: its facts' title, a leaf's or an input's own name, else the operator."""
+        if self.facts.title:
+            return self.facts.title
+        return self.label if self.kind in ("leaf", "input") and self.label else self.op
 
     @property
     def shape_text(self) -> str:
@@ -168,11 +210,15 @@ class Node:
 
 
 class Edge(NamedTuple):
-    """A value flows from node `source` to input number `slot` of node `target`."""
+    """A value flows from node `source` to input number `slot` of node `target`.
+
+    Kinds other than "value": "order" (one after the other, no value known), "resume" (where a broken graph goes on).
+    """
 
     source: NodeId
     target: NodeId
     slot: int = 0
+    kind: str = "value"
 
 
 class Item(NamedTuple):
@@ -200,11 +246,12 @@ class Scope:
     stop: int
     call: int = 1
     """Which stretch under this path it is: 2 where the module was called before."""
+    facts: Facts = NO_FACTS
 
     @property
     def trivial(self) -> bool:
-        """Holds a single node: views show the node alone, its module path says the rest."""
-        return self.stop - self.start == 1
+        """A module that holds a single node: views show the node alone, its module path says the rest."""
+        return self.stop - self.start == 1 and self.kind in ("module", "turn", "cell")
 
 
 @dataclass(frozen=True)
@@ -221,7 +268,9 @@ class Graph:
     title: str = "Graph"
     notes: tuple[str, ...] = ()
     aliases: dict[NodeId, tuple[NodeId, ...]] = field(default_factory=dict)
-    """Ids that have no node of their own (leaves shown as badges), with the nodes that carry their badge."""
+    """Ids that have no node of their own (leaves shown as badges, parts of a node), with the nodes that stand for them."""
+    kind: str = "tape"
+    """What it is a graph of: "tape", "capture", "kernels" or "module"."""
 
     @classmethod
     def build(
@@ -232,8 +281,12 @@ class Graph:
         title: str = "Graph",
         notes: Iterable[str] = (),
         aliases: dict[NodeId, tuple[NodeId, ...]] | None = None,
+        kind: str = "tape",
+        scope_facts: Mapping[Outer, Facts] | None = None,
     ) -> Graph:
         """A graph of `nodes`, which must stand in an order that fits the edges.
+
+        `scope_facts` are what is told of the scopes that nodes name in `outer`.
 
         Raises ValueError where two nodes share an id, an edge's end is missing, or an edge leads backwards.
         """
@@ -246,8 +299,13 @@ class Graph:
                 raise ValueError(f"edge {edge.source} -> {edge.target} has an end that is no node of the graph")
             if position[edge.source] >= position[edge.target]:
                 raise ValueError(f"edge {edge.source} -> {edge.target} leads backwards in the order of the nodes")
-        scopes, scope_of = build_scopes(nodes)
-        return cls(tuple(nodes), edges, scopes, scope_of, title, tuple(notes), aliases or {})
+        scopes, scope_of = build_scopes(nodes, scope_facts or {})
+        return cls(tuple(nodes), edges, scopes, scope_of, title, tuple(notes), aliases or {}, kind)
+
+    @cached_property
+    def initially_folded(self) -> frozenset[str]:
+        """The scopes that are single boxes until somebody opens them."""
+        return frozenset(s.id for s in self.scopes.values() if s.facts.folded)
 
     # -- look-up ------------------------------------------------------------------------------------
 
@@ -321,6 +379,8 @@ class Graph:
     def scope_title(self, scope_id: str) -> str:
         """What a scope is called in a picture: "attn", "attn (call 2)", "blocks.0" for a mere number."""
         scope = self.scopes[scope_id]
+        if scope.facts.title:
+            return scope.facts.title
         outer = self.scopes[scope.parent].name if scope.parent else ""
         name = f"{outer}.{scope.name}" if outer and scope.name.isdecimal() else scope.name
         return name if scope.call == 1 else f"{name} (call {scope.call})"
@@ -391,33 +451,39 @@ def _haystack(node: Node) -> str:
     return "\n".join(texts).casefold()
 
 
-def build_scopes(nodes: Sequence[Node]) -> tuple[dict[str, Scope], dict[NodeId, str]]:
-    """Nest nodes by module path, in recorded order: the scopes by id (outer before inner), and each node's scope."""
+def build_scopes(
+    nodes: Sequence[Node], scope_facts: Mapping[Outer, Facts]
+) -> tuple[dict[str, Scope], dict[NodeId, str]]:
+    """Nest nodes by `outer` and module path, in recorded order: the scopes by id (outer before inner), each node's scope."""
 
     class _Open:
-        def __init__(self, scope_id: str, path: str, name: str, parent: str | None, start: int) -> None:
-            self.id, self.path, self.name, self.parent, self.start = scope_id, path, name, parent, start
+        def __init__(self, scope_id: str, path: str, outer: Outer, parent: str | None, start: int) -> None:
+            self.id, self.path, self.outer, self.parent, self.start = scope_id, path, outer, parent, start
             self.stop = start
             self.call = calls[path]
             self.items: list[Item] = []
 
     calls: Counter[str] = Counter({ROOT: 1})
-    everything = _Open(ROOT, "", "", None, 0)
+    everything = _Open(ROOT, "", Outer("root", ""), None, 0)
     opened = [everything]
     stack = [everything]
     used = {ROOT}
     scope_of: dict[NodeId, str] = {}
+    paths: dict[tuple[tuple[Outer, ...], str], list[Outer]] = {}
     for index, node in enumerate(nodes):
-        names = [name for name in node.module.split(".", MAX_DEPTH - 1) if name]
+        chain = paths.get((node.outer, node.module))
+        if chain is None:
+            names = [*node.outer, *(Outer("module", n) for n in node.module.split(".", MAX_DEPTH - 1) if n)]
+            chain = paths[node.outer, node.module] = names
         keep = 0
-        while keep < len(names) and keep + 1 < len(stack) and stack[keep + 1].name == names[keep]:
+        while keep < len(chain) and keep + 1 < len(stack) and stack[keep + 1].outer == chain[keep]:
             keep += 1
         for left in stack[keep + 1 :]:
             left.stop = index
         del stack[keep + 1 :]
-        for name in names[keep:]:
-            path = f"{stack[-1].path}.{name}" if stack[-1].path else name
-            scope = _Open(_unused(path, calls, used), path, name, stack[-1].id, index)
+        for outer in chain[keep:]:
+            path = f"{stack[-1].path}.{outer.name}" if stack[-1].path else outer.name
+            scope = _Open(_unused(path, calls, used), path, outer, stack[-1].id, index)
             stack[-1].items.append(Item("scope", scope.id))
             stack.append(scope)
             opened.append(scope)
@@ -427,10 +493,11 @@ def build_scopes(nodes: Sequence[Node]) -> tuple[dict[str, Scope], dict[NodeId, 
         left.stop = len(nodes)
     return {
         s.id: Scope(
-            s.id, s.path, s.name, "module" if s.id else "root", s.parent, tuple(s.items), s.start, s.stop, s.call
+            s.id, s.path, s.outer.name, s.outer.kind, s.parent, tuple(s.items), s.start, s.stop, s.call,
+            scope_facts.get(s.outer, NO_FACTS),
         )
         for s in opened
-    }, scope_of
+    }, scope_of  # fmt: skip
 
 
 def _unused(path: str, calls: Counter[str], used: set[str]) -> str:

@@ -21,9 +21,6 @@ _PLACED, _MOST_SWEEPS = 12_000, 40
 _CHAIN = 6.0
 """How much more a piece without branches is kept vertical than others."""
 
-_SLOT = 24.0
-"""Lines that enter one box from above stand at most this far apart."""
-
 
 @dataclass(slots=True)
 class Piece:
@@ -82,17 +79,25 @@ class Net:
             return 0.0, 0.0
         return min(self.x), max(x + w for x, w in zip(self.x, self.width, strict=True))
 
-    def gaps(self, rows: int, base: float, slope: float, steepest: float) -> list[float]:
-        """The distance below each of the first `rows - 1` layers: larger where a line goes far sideways."""
+    def gaps(self, rows: int, base: float, slope: float, steepest: float, track: float = 0) -> list[float]:
+        """The distance below each of the first `rows - 1` layers: larger where a line goes far sideways.
+
+        With `track`, larger by as much for each track that the lines running sideways there need.
+        """
         aside = [0.0] * max(1, rows - 1)
+        ways: list[dict[int, tuple[float, float]]] = [{} for _ in aside]
         for p in self.pieces:
             row = self.layer[p.above]
-            step = abs(self.x[p.below] + p.enters - self.x[p.above] - p.leaves)
-            aside[row] = max(aside[row], step)
-        return [base + min(steepest, slope * step) for step in aside]
+            start, end = self.x[p.above] + p.leaves, self.x[p.below] + p.enters
+            aside[row] = max(aside[row], abs(end - start))
+            if track and abs(end - start) > 0.5:
+                left, right = ways[row].get(p.above, (start, start))  # the lines of one value share a track
+                ways[row][p.above] = (min(left, end), max(right, end))
+        tracks = [max(assign_tracks(list(w.values())), default=-1) + 1 for w in ways]
+        return [base + min(steepest, slope * step) + track * n for step, n in zip(aside, tracks, strict=True)]
 
-    def spread(self, elements: set[int]) -> dict[int, float]:
-        """Where each piece enters these elements from above, by its number: side by side around the middle."""
+    def spread(self, elements: set[int], slot: float) -> dict[int, float]:
+        """Where each piece enters these elements from above, by its number: side by side around the middle, `slot` apart at most."""
         entering: dict[int, list[tuple[float, int]]] = {}
         for number, p in enumerate(self.pieces):
             if p.below in elements:
@@ -100,10 +105,26 @@ class Net:
         slots: dict[int, float] = {}
         for element, pieces in entering.items():
             width = self.width[element]
-            step = min(_SLOT, width / (len(pieces) + 1))
+            step = min(slot, width / (len(pieces) + 1))
             for place, (_, number) in enumerate(sorted(pieces)):
                 slots[number] = width / 2 + (place - (len(pieces) - 1) / 2) * step
         return slots
+
+
+def assign_tracks(ways: list[tuple[float, float]]) -> list[int]:
+    """A track for each stretch (left, right), counted from 0, so that no two on one track touch; as few as possible."""
+    tracks = [0] * len(ways)
+    ends: list[float] = []  # of each track
+    for number in sorted(range(len(ways)), key=lambda n: ways[n]):
+        left, right = ways[number]
+        for track, end in enumerate(ends):
+            if end < left - 1:
+                tracks[number], ends[track] = track, right
+                break
+        else:
+            tracks[number] = len(ends)
+            ends.append(right)
+    return tracks
 
 
 # -- order ------------------------------------------------------------------------------------------

@@ -8,12 +8,13 @@ nodes, hence the lines between boxes never form a cycle.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
+from .families import family
 from .labels import bytes_text, cell_width, clean, count_text, shape_text, trim
-from .model import ROOT, Badge, Graph, Item, Node, NodeId, Scope, SourceRange
+from .model import NO_FACTS, ROOT, Badge, Gradient, Graph, Item, Node, NodeId, Scope, SourceRange
 from .repeats import Repeat, find_repeats
 
 MAX_BOXES = 150
@@ -25,14 +26,14 @@ MIN_PART = 12
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """One rectangle: a node, a folded scope, the further turns of a repeat, or nodes cut by the limit.
+    """One rectangle: a node (with its kind), or a "scope", a "repeat" (its further turns) or a "cut" (by the limit).
 
     `title`, the short `lines` of facts and the `badges` are clean and trimmed; `tooltip` says the same in full.
     It stands for nodes `start` to `stop` (exclusive) of the graph; `node_id` is set for a single node.
     """
 
     key: str
-    kind: Literal["op", "leaf", "scope", "repeat", "cut"]
+    kind: str
     title: str
     lines: tuple[str, ...]
     badges: tuple[Badge, ...]
@@ -43,6 +44,19 @@ class Box:
     scope: str = ROOT
     source: SourceRange | None = None
     is_root: bool = False
+    family: str = "other"
+    share: float | None = None
+    details: tuple[tuple[str, str], ...] = ()
+    back: Back | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Back:
+    """What stands in the mirror for a box: the step of backward that belongs to it, and the gradients known of it."""
+
+    title: str
+    lines: tuple[str, ...] = ()
+    badges: tuple[Badge, ...] = ()
 
 
 class Child(NamedTuple):
@@ -60,11 +74,18 @@ class Frame:
     title: str
     parent: str | None
     children: tuple[Child, ...]
+    kind: str = "module"
+    badges: tuple[Badge, ...] = ()
+    lines: tuple[str, ...] = ()
+    details: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Boxes in recorded order, frames (outer before inner), lines (source key, target key), and sentences."""
+    """Boxes in recorded order, frames (outer before inner), lines (source key, target key), and sentences.
+
+    A `mirrored` picture shows each box's `back` beside it.  `line_kinds` names the lines that are no plain values.
+    """
 
     title: str
     boxes: dict[str, Box]
@@ -72,12 +93,24 @@ class Picture:
     lines: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
     summary: str
+    kind: str = "tape"
+    mirrored: bool = False
+    line_kinds: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
 def make_picture(
-    graph: Graph, folded: Iterable[str] = (), opened: Iterable[str] = (), *, limit: int | None = MAX_BOXES
+    graph: Graph,
+    folded: Iterable[str] = (),
+    opened: Iterable[str] = (),
+    *,
+    limit: int | None = MAX_BOXES,
+    backward: bool | None = False,
+    gradients: Mapping[NodeId, Gradient] | None = None,
 ) -> Picture:
     """The picture of a graph with at most `limit` boxes (None: no limit).
+
+    `opened` also names scopes that are folded until somebody opens them (`Graph.initially_folded`).  `backward` puts
+    the steps of backward beside a tape (None: where a gradient is known), with `gradients` in place of recorded ones.
 
     Scopes in `folded` are single boxes, repeats in `opened` show all of their turns.  Where the limit does not
     allow all, outer scopes are opened before inner ones, of what still does not fit the newest nodes are kept, and
@@ -85,8 +118,14 @@ def make_picture(
     """
     if limit is not None and limit < 2:
         raise ValueError(f"a picture needs room for at least 2 boxes, not {limit}")
-    atoms = _atoms(graph, set(opened))
-    first_shown, closed = _choose(graph, atoms, set(folded), limit)
+    opened = set(opened)
+    atoms = _atoms(graph, opened)
+    first_shown, closed = _choose(graph, atoms, set(folded) | (graph.initially_folded - opened), limit)
+    if graph.kind != "tape":
+        backward = False
+    elif backward is None:
+        backward = bool(gradients) or any(n.grad is not None for n in graph.nodes)
+    draw = _Boxes(graph, mirrored=backward, gradients=gradients or {})
     boxes: dict[str, Box] = {}
     frames: dict[str, Frame] = {}
     cut = 0
@@ -98,7 +137,7 @@ def make_picture(
         children: list[Child] = []
         inner: list[tuple[str, str | None]] = []
         if skip:
-            box = _cut_box(graph, scope, _start(graph, atoms[scope_id][skip]))
+            box = draw.cut(scope, _start(graph, atoms[scope_id][skip]))
             boxes[box.key] = box
             children.append(Child("box", box.key))
             cut += box.stop - box.start
@@ -107,14 +146,19 @@ def make_picture(
                 children.append(Child("frame", str(atom.key)))
                 inner.append((str(atom.key), scope_id))
             else:
-                box = _box(graph, atom, scope_id)
+                box = draw.atom(atom, scope_id)
                 boxes[box.key] = box
                 children.append(Child("box", box.key))
-        frames[scope_id] = Frame(scope_id, trim(clean(graph.scope_title(scope_id))), parent, tuple(children))
+        frames[scope_id] = Frame(
+            scope_id, trim(clean(graph.scope_title(scope_id))), parent, tuple(children), scope.kind,
+            scope.facts.badges, scope.facts.lines, scope.facts.details,
+        )  # fmt: skip
         pending += reversed(inner)
     boxes = {box.key: box for box in sorted(boxes.values(), key=lambda box: box.start)}
     notes = (*graph.notes, *_limit_notes(graph, limit, cut, [s for s in closed if f"scope {s}" in boxes]))
-    return Picture(graph.title, boxes, frames, _lines(graph, boxes), notes, graph.summary())
+    lines = _lines(graph, boxes)
+    kinds = {ends: kind for ends, kind in lines.items() if kind != "value"}
+    return Picture(graph.title, boxes, frames, tuple(lines), notes, graph.summary(), graph.kind, backward, kinds)
 
 
 Atom = Item | Repeat
@@ -198,63 +242,157 @@ def _start(graph: Graph, atom: Atom) -> int:
     return graph.scopes[str(atom.key)].start if atom.kind == "scope" else graph.position[atom.key]
 
 
-def _lines(graph: Graph, boxes: dict[str, Box]) -> tuple[tuple[str, str], ...]:
-    """The lines between boxes, each once, in the order of their users."""
+def _lines(graph: Graph, boxes: dict[str, Box]) -> dict[tuple[str, str], str]:
+    """The lines between boxes with their kinds, each once, in the order of their users."""
     owner: list[str] = []
     for box in boxes.values():
         owner += [box.key] * (box.stop - box.start)
-    found: dict[tuple[str, str], None] = {}
+    position = graph.position
+    found: dict[tuple[str, str], str] = {}
     for edge in graph.edges:
-        ends = owner[graph.position[edge.source]], owner[graph.position[edge.target]]
-        if ends[0] != ends[1]:
-            found[ends] = None
-    return tuple(found)
+        ends = owner[position[edge.source]], owner[position[edge.target]]
+        if ends[0] != ends[1] and found.get(ends) != "value":
+            found[ends] = edge.kind
+    return found
 
 
 # -- boxes ------------------------------------------------------------------------------------------
 
 
-def _box(graph: Graph, atom: Atom, scope: str) -> Box:
-    if isinstance(atom, Repeat):
-        return _repeat_box(graph, atom, scope)
-    if atom.kind == "node":
-        return _node_box(graph, graph.node(atom.key), scope)
-    inner = graph.scopes[str(atom.key)]
-    return _node_box(graph, graph.nodes[inner.start], scope) if inner.trivial else _scope_box(graph, inner, scope)
+class _Boxes:
+    """Makes the boxes of one picture."""
 
+    def __init__(self, graph: Graph, *, mirrored: bool, gradients: Mapping[NodeId, Gradient]) -> None:
+        self.graph, self.mirrored, self.gradients = graph, mirrored, gradients
 
-def _node_box(graph: Graph, node: Node, scope: str) -> Box:
-    index = graph.position[node.id]
-    facts = " ".join(t for t in (node.shape_text, node.dtype_text) if t)
-    place = node.source.text if node.source else ""
-    # what the frame around the box says already is not repeated on it
-    frame = graph.scopes[scope].path
-    module = node.module.removeprefix(frame).removeprefix(".") if node.module.startswith(frame) else node.module
-    badges = [Badge("backward starts here", "root")] if node.is_root else []
-    badges += node.badges
-    if node.saved_bytes:
-        badges.append(Badge(f"saved {bytes_text(node.saved_bytes)}", "saved"))
-    if node.grad is not None:
-        badges.append(Badge(node.grad.text, "grad"))
-    saved = (f"saved {s.name} {shape_text(s.shape)} {s.dtype}".rstrip() for s in node.saved)
-    full = [f"{node.title} (node {node.id}, {node.name})" if node.name else f"{node.title} (node {node.id})", facts]
-    full += [node.module, place, *(b.text for b in node.badges), *saved]
-    if node.is_root:
-        full.append("backward starts here")
-    return Box(
-        key=f"node {node.id}",
-        kind=node.kind,
-        title=trim(clean(node.title), 40),
-        lines=tuple(trim(clean(line)) for line in (facts, " · ".join(t for t in (_tail(module), place) if t)) if line),
-        badges=tuple(Badge(trim(clean(b.text)), b.kind, b.node_id) for b in badges),
-        tooltip="\n".join(clean(line) for line in full if line),
-        start=index,
-        stop=index + 1,
-        node_id=node.id,
-        scope=scope,
-        source=node.source,
-        is_root=node.is_root,
-    )
+    def atom(self, atom: Atom, scope: str) -> Box:
+        """The box of a node, of a scope or of a repeat inside `scope`."""
+        graph = self.graph
+        if isinstance(atom, Repeat):
+            title = f"{atom.count - 1} more like this"
+            extra = f"{atom.label} x{atom.count}, one shown"
+            return self._group(f"repeat {atom.id}", "repeat", title, atom.shown, atom.stop, atom.id, extra)
+        if atom.kind == "node":
+            return self.node(graph.node(atom.key), scope)
+        inner = graph.scopes[str(atom.key)]
+        return self.node(graph.nodes[inner.start], scope) if inner.trivial else self.scope(inner)
+
+    def node(self, node: Node, scope: str) -> Box:
+        """The box of one node."""
+        index = self.graph.position[node.id]
+        facts = " ".join(t for t in (node.shape_text, node.dtype_text) if t)
+        place = node.source.text if node.source else ""
+        # what the frame around the box says already is not repeated on it
+        frame = self._module_path(scope)
+        module = node.module.removeprefix(frame).removeprefix(".") if node.module.startswith(frame) else node.module
+        grad = self.gradients.get(node.id, node.grad)
+        badges = [Badge("backward starts here", "root")] if node.is_root else []
+        badges += [*node.badges, *node.facts.badges]
+        if node.saved_bytes:
+            badges.append(Badge(f"saved {bytes_text(node.saved_bytes)}", "saved"))
+        if grad is not None and not self.mirrored:
+            badges.append(Badge(grad.text, "grad"))
+        saved = (f"saved {s.name} {shape_text(s.shape)} {s.dtype}".rstrip() for s in node.saved)
+        title = clean(node.title)
+        full = [f"{title} (node {node.id}, {node.name})" if node.name else f"{title} (node {node.id})", facts]
+        full += [node.module, place, *(b.text for b in node.badges), *saved]
+        full += [f"{name}: {text}" for name, text in node.facts.details]
+        if node.is_root:
+            full.append("backward starts here")
+        lines = (facts, *node.facts.lines, " · ".join(t for t in (_tail(module), place) if t))
+        return Box(
+            key=f"node {node.id}",
+            kind=node.kind,
+            title=trim(title, 40),
+            lines=tuple(trim(clean(line)) for line in lines if line),
+            badges=tuple(Badge(trim(clean(b.text)), b.kind, b.node_id) for b in badges),
+            tooltip="\n".join(clean(line) for line in full if line),
+            start=index,
+            stop=index + 1,
+            node_id=node.id,
+            scope=scope,
+            source=node.source,
+            is_root=node.is_root,
+            family=family(node.kind, node.op),
+            share=node.facts.share,
+            details=node.facts.details,
+            back=self._back(node, grad) if self.mirrored else None,
+        )
+
+    def _module_path(self, scope: str) -> str:
+        names: list[str] = []
+        at: str | None = scope
+        while at:
+            inner = self.graph.scopes[at]
+            if inner.kind == "module":
+                names.append(inner.name)
+            at = inner.parent
+        return ".".join(reversed(names))
+
+    def _back(self, node: Node, grad: Gradient | None) -> Back:
+        """The step of backward that belongs to a node: what it is called, the gradient that came, who gets one."""
+        if node.kind == "leaf":
+            return Back("AccumulateGrad", (grad.text if grad else f"grad {node.shape_text}",))
+        into = [Badge(f"grad of {b.text}", "grad" if b.known else "leaf", b.node_id) for b in node.badges]
+        into = [Badge(trim(clean(b.text)), b.kind, b.node_id) for b in into]
+        if grad is not None:
+            line = f"grad {shape_text(grad.shape)}" + ("" if grad.norm is None else f" · norm {grad.norm:.4g}")
+        else:
+            line = f"grad {node.shape_text}"
+        return Back(trim(clean(node.name or f"backward of {node.title}"), 40), (trim(clean(line)),), tuple(into))
+
+    def scope(self, inner: Scope) -> Box:
+        """The box of a folded scope."""
+        box = self._group(
+            f"scope {inner.id}", "scope", self.graph.scope_title(inner.id), inner.start, inner.stop, inner.id
+        )
+        facts = inner.facts
+        if facts is NO_FACTS:
+            return box
+        lines = tuple(trim(clean(line)) for line in facts.lines) or box.lines
+        badges = (*(Badge(trim(clean(b.text)), b.kind, b.node_id) for b in facts.badges), *box.badges)
+        tooltip = "\n".join([box.tooltip, *(clean(f"{name}: {text}") for name, text in facts.details)])
+        return replace(
+            box, lines=lines, badges=badges, tooltip=tooltip, share=facts.share, details=facts.details,
+            family=family(inner.kind, ""),
+        )  # fmt: skip
+
+    def cut(self, scope: Scope, stop: int) -> Box:
+        """The box for what the limit leaves out at the beginning of a scope."""
+        title = count_text(stop - scope.start, "earlier node")
+        return self._group(f"cut {scope.id}", "cut", title, scope.start, stop, scope.id, "not drawn one by one")
+
+    def _group(self, key: str, kind: str, title: str, start: int, stop: int, scope: str, extra: str = "") -> Box:
+        """A box for the nodes from `start` to `stop`; it shows the shape of the last, which is what leaves the group."""
+        nodes = self.graph.nodes[start:stop]
+        saved = sum(n.saved_bytes for n in nodes)
+        facts = " ".join(t for t in (nodes[-1].shape_text, nodes[-1].dtype_text) if t)
+        lines = [trim(line) for line in (facts, extra or count_text(len(nodes), "node")) if line]
+        badges = (Badge(f"saved {bytes_text(saved)}", "saved"),) if saved else ()
+        errors = [n for n in nodes if n.kind == "error"]
+        if errors:
+            badges = (Badge("fails inside", "error"), *badges)
+        tooltip = "\n".join(clean(line) for line in (title, count_text(len(nodes), "node"), facts) if line)
+        back = None
+        if self.mirrored:
+            grad = self.gradients.get(nodes[-1].id, nodes[-1].grad)
+            line = grad.text if grad else f"grad {nodes[-1].shape_text}"
+            back = Back(trim(f"backward of {clean(title)}", 48), (trim(clean(line)),))
+        return Box(
+            key,
+            kind,
+            trim(clean(title), 48),
+            tuple(lines),
+            badges,
+            tooltip,
+            start,
+            stop,
+            None,
+            scope,
+            nodes[0].source,
+            any(n.is_root for n in nodes),
+            back=back,
+        )
 
 
 def _tail(module: str, cells: int = 28) -> str:
@@ -264,48 +402,3 @@ def _tail(module: str, cells: int = 28) -> str:
         del names[0]
     tail = ".".join(names)
     return trim(tail if tail == module else "…." + tail, cells + 2)
-
-
-def _group_box(
-    graph: Graph, key: str, kind: Literal["scope", "repeat", "cut"], title: str, start: int, stop: int, scope: str,
-    extra: str = "",
-) -> Box:  # fmt: skip
-    """A box for the nodes from `start` to `stop`; it shows the shape of the last, which is what leaves the group."""
-    nodes = graph.nodes[start:stop]
-    saved = sum(n.saved_bytes for n in nodes)
-    facts = " ".join(t for t in (nodes[-1].shape_text, nodes[-1].dtype_text) if t)
-    lines = [trim(line) for line in (facts, extra or count_text(len(nodes), "node")) if line]
-    badges = (Badge(f"saved {bytes_text(saved)}", "saved"),) if saved else ()
-    tooltip = "\n".join(clean(line) for line in (title, count_text(len(nodes), "node"), facts) if line)
-    is_root = any(n.is_root for n in nodes)
-    return Box(
-        key,
-        kind,
-        trim(clean(title), 48),
-        tuple(lines),
-        badges,
-        tooltip,
-        start,
-        stop,
-        None,
-        scope,
-        nodes[0].source,
-        is_root,
-    )
-
-
-def _scope_box(graph: Graph, inner: Scope, scope: str) -> Box:
-    return _group_box(
-        graph, f"scope {inner.id}", "scope", graph.scope_title(inner.id), inner.start, inner.stop, inner.id
-    )
-
-
-def _repeat_box(graph: Graph, repeat: Repeat, scope: str) -> Box:
-    title = f"{repeat.count - 1} more like this"
-    extra = f"{repeat.label} x{repeat.count}, one shown"
-    return _group_box(graph, f"repeat {repeat.id}", "repeat", title, repeat.shown, repeat.stop, repeat.id, extra)
-
-
-def _cut_box(graph: Graph, scope: Scope, stop: int) -> Box:
-    title = count_text(stop - scope.start, "earlier node")
-    return _group_box(graph, f"cut {scope.id}", "cut", title, scope.start, stop, scope.id, "not drawn one by one")

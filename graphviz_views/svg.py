@@ -7,10 +7,11 @@ pages.  There are no scripts, links, fonts or references to anything outside, an
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Literal
 from xml.sax.saxutils import escape, quoteattr
 
+from .families import FAMILIES
 from .labels import cell_width, clean, count_text, trim
 from .layout import Layout, Rect, Size, Spacing, Stubs, lay_out
 from .model import Badge, Graph
@@ -30,20 +31,6 @@ _MARGIN = 20.0
 _HEAD = 46.0
 _NOTE_LINE = 17.0
 _NARROWEST = 380.0
-
-_FAMILIES = {
-    "product": "linear addmm mm matmul bmm baddbmm dot mv outer einsum conv1d conv2d conv3d conv_transpose1d "
-    "conv_transpose2d conv_transpose3d convolution bilinear scaled_dot_product_attention embedding",
-    "activation": "relu gelu silu elu selu leaky_relu sigmoid tanh softmax log_softmax softplus hardtanh dropout mish "
-    "prelu glu logsigmoid",
-    "norm": "layer_norm batch_norm group_norm instance_norm rms_norm native_layer_norm native_batch_norm normalize",
-    "reduction": "sum mean var std norm max min amax amin prod logsumexp argmax argmin cross_entropy nll_loss mse_loss "
-    "l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div max_pool2d "
-    "avg_pool2d adaptive_avg_pool2d",
-    "shape": "view reshape transpose permute t expand squeeze unsqueeze flatten cat stack split chunk select slice "
-    "index index_select gather narrow clone contiguous to unbind repeat pad",
-}
-_FAMILY = {op: family for family, ops in _FAMILIES.items() for op in ops.split()}
 
 _LIGHT = {
     "page": "#ffffff", "ink": "#1f2328", "muted": "#59636e", "line": "#818b98", "box": "#ffffff", "edge": "#afb8c1",
@@ -111,6 +98,15 @@ def picture_svg(picture: Picture, *, theme: Theme = "auto") -> str:
     return "\n".join(out) + "\n"
 
 
+def measured(picture: Picture) -> Layout:
+    """The layout of a picture with the sizes that the SVG writer uses."""
+    return lay_out(picture, _Measure(picture), _frame_title_width(picture), Spacing())
+
+
+def _frame_title_width(picture: Picture) -> Callable[[str], float]:
+    return lambda title: _text_width(title, _FACT) + 8
+
+
 def _description(picture: Picture) -> str:
     parts = [f"{picture.summary}. Values flow downwards in {count_text(len(picture.boxes), 'box', 'boxes')}."]
     return " ".join([*parts, *picture.notes])
@@ -162,7 +158,7 @@ class _Measure:
 
     def draw(self, box: Box, rect: Rect, stubs: Stubs) -> str:
         """One box as a group with its facts, its badges and a tooltip."""
-        family = box.kind if box.kind == "leaf" else _FAMILY.get(box.title, "other")
+
         kind = f"{box.kind} root" if box.is_root else box.kind
         node = "" if box.node_id is None else f" data-node={_attribute(str(box.node_id))}"
         out = [
@@ -175,7 +171,7 @@ class _Measure:
         out.append(f'<rect class="body" width="{_n(rect.width)}" height="{_n(rect.height)}" rx="6"/>')
         if box.node_id is not None:
             out.append(
-                f'<rect class="{family}" x="0" y="6" width="{_n(_STRIPE)}" height="{_n(rect.height - 12)}" rx="2"/>'
+                f'<rect class="{box.family}" x="0" y="6" width="{_n(_STRIPE)}" height="{_n(rect.height - 12)}" rx="2"/>'
             )
         x, y = _INSET + _STRIPE / 2, 6.0
         out.append(f'<text class="title" x="{_n(x)}" y="{_n(y + 13)}">{_text(box.title)}</text>')
@@ -314,7 +310,7 @@ def _colours(c: dict[str, str]) -> list[str]:
         f".pill.stub{{stroke:{c['line']}}}",
         f"text.stub{{fill:{c['muted']}}}",
     ]
-    rules += [f".{family}{{fill:{c[family]}}}" for family in (*_FAMILIES, "other", "leaf")]
+    rules += [f".{family}{{fill:{c[family]}}}" for family in (*FAMILIES, "other", "leaf")]
     for kind in ("leaf", "saved", "grad", "root"):
         rules += [f".pill.{kind}{{fill:{c[kind + '-fill']}}}", f"text.{kind}{{fill:{c[kind + '-ink']}}}"]
     return rules

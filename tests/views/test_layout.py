@@ -53,7 +53,7 @@ def check(picture, layout):
             elif other in layout.boxes:
                 assert inside(rect, frame) or not overlap(rect, frame)
     drawn = set()
-    for source, target, points in layout.routes:
+    for source, target, points, _ in layout.routes:
         drawn.add((source, target))
         a, b = layout.boxes[source], layout.boxes[target]
         assert a.y + a.height <= b.y + EPSILON
