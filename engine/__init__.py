@@ -47,7 +47,8 @@ for _name, _value in {**_dtypes.DTYPES, **_dtypes.ALIASES}.items():
 for _value in (*_creation.CREATORS, *_random_ops.CREATORS, *_surface.NAMES):
     globals()[_value.__name__] = _value
 for _name in (
-    "strided", "contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "inf", "nan", "pi", "e", "newaxis",
+    "strided", "sparse_coo", "jagged",
+    "contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "inf", "nan", "pi", "e", "newaxis",
 ):  # fmt: skip
     globals()[_name] = getattr(_surface, _name)
 for _function in _FUNCTIONS.values():
@@ -102,3 +103,8 @@ from .utils.dlpack import from_dlpack  # noqa: E402
 for _name, _value in _dlpack.METHODS.items():
     setattr(Tensor, _name, _value)
 from .autograd import profiler as _older_profiler  # noqa: E402
+from . import distributed as distributed, nested as nested, overrides as overrides, sparse as sparse, testing as testing  # noqa: E402
+from .sparse import sparse_coo_tensor, spmm  # noqa: E402
+
+for _name, _value in sparse.METHODS.items():
+    setattr(Tensor, _name, _value)

@@ -85,6 +85,17 @@ class device:
         pass
 
 
+class memory:
+    """`torch.cuda.memory`: its functions, and what tells of a history that CUDA's allocator alone keeps."""
+
+    empty_cache, memory_allocated = staticmethod(empty_cache), staticmethod(memory_allocated)
+    max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
+    reset_peak_memory_stats = staticmethod(reset_peak_memory_stats)
+    _record_memory_history = _snapshot = _dump_snapshot = memory_summary = memory_stats = mem_get_info = staticmethod(
+        _absent
+    )
+
+
 class amp:
     """`torch.cuda.amp`: the older names."""
 

@@ -9,7 +9,7 @@ from .tensor import Tensor
 
 
 class layout:
-    """How a tensor's elements are stored; there is one here, `torch.strided`."""
+    """How a tensor's elements are stored: `torch.strided`, `torch.sparse_coo` (engine/sparse.py), `torch.jagged` (engine/nested.py)."""
 
     def __init__(self, name: str):
         self.name = name
@@ -22,7 +22,7 @@ class memory_format(layout):
     """An order of dimensions in memory."""
 
 
-strided = layout("strided")
+strided, sparse_coo, jagged = layout("strided"), layout("sparse_coo"), layout("jagged")
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")

@@ -85,6 +85,29 @@ class Tensor:
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
         return _new(cls)
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        from .overrides import watch
+
+        watch(cls)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        """Run a function of the surface on tensors of a derived class; see `torch.overrides`."""
+        from .overrides import tensor_default
+
+        return tensor_default(cls, func, types, args, kwargs)
+
+    def as_subclass(self, cls: type[Tensor]) -> Tensor:
+        """The same tensor, history and all, as an object of a class derived from Tensor."""
+        if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+            raise TypeError(
+                f"as_subclass(): argument 'cls' (position 1) must be a class derived from Tensor, not {cls!r}"
+            )
+        out = _new(cls)
+        _adopt(out, self)
+        return out
+
     def __init__(self, *args: Any, device: Any = None) -> None:
         if not args and not hasattr(self, "_data"):
             args = (0,)

@@ -102,13 +102,16 @@ def run_backward(
     caught: dict[tuple[int, int], Any] = {}
     buffers: dict[int, list[Any]] = {}
     heap: list[tuple[int, int, Node]] = []
+    arrived = 0  # leaves run in the order in which they were reached: hooks of two processes then meet at the same one
 
     def hand(node: Node, number: int, grad: Any) -> None:
+        nonlocal arrived
         key = id(node)
         slots = buffers.get(key)
         if slots is None:
             slots = buffers[key] = [None] * max(len(node.outputs), number + 1)
-            heapq.heappush(heap, (-node.sequence_nr if type(node) is not AccumulateGrad else _LAST, key, node))
+            arrived += 1
+            heapq.heappush(heap, (-node.sequence_nr if type(node) is not AccumulateGrad else _LAST, arrived, node))
         have = slots[number]
         slots[number] = grad if have is None else have + grad
 
@@ -118,7 +121,8 @@ def run_backward(
         for (node, number), grad in zip(roots, grads, strict=True):
             hand(node, number, grad)
         while heap:
-            _, key, node = heapq.heappop(heap)
+            node = heapq.heappop(heap)[2]
+            key = id(node)
             slots = buffers.pop(key)
             if node._tensor_hooks is not None:
                 _tensor_hooks(node, slots)
@@ -170,7 +174,7 @@ def run_backward(
 
 
 _LAST = 1
-"""Leaves run after all other nodes: their place in the order matters to nobody."""
+"""Leaves run after all other nodes, when everything has been added to what they get."""
 
 
 def _leaf(node: AccumulateGrad, grad: Any) -> None:

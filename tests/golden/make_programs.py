@@ -10,7 +10,9 @@ import warnings
 from pathlib import Path
 
 import torch
+import torch.nn.attention.bias
 import torch.nn.utils.prune
+import torch.testing
 
 
 def main():

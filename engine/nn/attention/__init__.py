@@ -26,3 +26,6 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
     if not chosen or not all(isinstance(b, SDPBackend) for b in chosen):
         raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend instances")
     yield
+
+
+from . import bias as bias  # noqa: E402
