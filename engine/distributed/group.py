@@ -211,9 +211,9 @@ def is_initialized() -> bool:
 
 def is_available() -> bool:
     """Whether processes can work together on this platform (not in a browser)."""
-    import sys
+    import importlib.util
 
-    return sys.platform != "emscripten"
+    return importlib.util.find_spec("_multiprocessing") is not None
 
 
 def is_gloo_available() -> bool:
