@@ -154,6 +154,8 @@ def _number(op: Op, value: Any) -> tuple[Any, int]:
 
     import numpy as np
 
+    if hasattr(value, "free_symbols"):  # a number that stands for what a later call will have
+        return value, INTEGRAL if isinstance(value, int) else FLOATING
     if isinstance(value, (np.bool_, bool)):
         return bool(value), BOOL
     if isinstance(value, numbers.Integral):
@@ -174,7 +176,7 @@ def result_type(*args: Any) -> Any:
         elif a is None:
             continue
         else:
-            d, rank = dtypes.of_scalar(a if type(a) in _SCALAR_CATEGORY else a.item()), 2
+            d, rank = dtypes.of_scalar(a.item() if hasattr(a, "item") else a), 2
         best[rank] = d if best[rank] is None else dtypes.promote_types(best[rank], d)
     out = None
     for d in best:
@@ -270,6 +272,8 @@ def view(op: Op, t: Tensor, statics: tuple[Any, ...]) -> Tensor:
         out = make_view(t, shape, strides, offset)
     else:
         out = make_view(t, shape, strides, offset, op.dtype(t, *statics))
+    if out._storage.backend.recorder is not None:
+        out._storage.backend.recorder.viewed(op, t._data, statics, out._data)
     if t._base is not None:
         base_needs_grad(t)
     if t._requires_grad and state.grad_enabled and op.rules and t._dtype.category >= FLOATING:

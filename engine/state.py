@@ -18,6 +18,8 @@ class State(threading.local):
     modes: tuple[Any, ...] = ()
     anomaly = False
     anomaly_check_nan = True
+    fakes: Any = None
+    """While a graph is captured: gives the fake backend that stands in for the device of a name."""
 
 
 state = State()

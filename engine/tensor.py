@@ -212,7 +212,12 @@ class Tensor:
         """Whether the elements are in the CPU's memory."""
         return self._storage.backend.name == "cpu"
 
-    is_sparse = is_quantized = is_mps = is_meta = False
+    @property
+    def _is_host(self) -> bool:
+        """Whether its array is numpy's, so that its values can be looked at without a copy or a wait."""
+        return self._storage.backend.is_host
+
+    is_sparse = is_nested = is_quantized = is_mps = is_meta = False
     names: tuple[None, ...] = ()
 
     @property
@@ -434,11 +439,11 @@ class Tensor:
             raise TypeError(
                 f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
             )
-        return self._data
+        return self._host()
 
     def _host(self) -> np.ndarray:
         """The elements in numpy's memory, shared on the CPU."""
-        return self._data if self.is_cpu else self._storage.backend.download(self._data, self._dtype)
+        return self._data if self._is_host else self._storage.backend.download(self._data, self._dtype)
 
     def item(self) -> Any:
         """The one element as a Python number; raises RuntimeError where there is not exactly one."""

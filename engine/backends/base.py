@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..state import state
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -30,8 +32,14 @@ class Backend:
     name: ClassVar[str] = ""
     wide: DType | None = None
     """The dtype in which functions of integers are computed before they are rounded, where that is not the result's."""
+    is_host: ClassVar[bool] = False
+    """Whether its arrays are numpy's."""
+    fuses: bool | None = None
+    """Whether formulas that have a kernel (softmax) run by it; None: where this backend has registered that kernel."""
     shares_out: ClassVar[bool] = False
     """Whether pointwise kernels take `out=`, an array to write into (which may be the first input)."""
+    recorder: Any = None
+    """Who is told of the views made (tracing), if anybody."""
 
     def __init__(self) -> None:
         self.kernels: dict[str, Kernel] = {}
@@ -84,6 +92,34 @@ class Backend:
     def download(self, array: Array, dtype: DType) -> np.ndarray:
         """A copy in numpy's memory; waits for pending work."""
         raise NotImplementedError
+
+    def draw(
+        self,
+        shape: Sequence[int],
+        dtype: DType,
+        fill: Callable[[Any], None],
+        like: Sequence[int] | None = None,
+        gaps: bool = False,
+    ) -> Array:
+        """Memory filled with random numbers by `fill(numpy array)`, drawn in the order in which they lie in memory.
+
+        That is row-major, or the order of the strides `like` (in elements); with `gaps`, with those very strides.
+        """
+        import numpy as np
+
+        values = np.empty(shape, dtype.numpy)
+        if like is not None:
+            steps = [s * values.itemsize for s in like]
+            span = 1 + sum((n - 1) * s for n, s in zip(shape, like, strict=True)) if gaps else 1
+            memory = np.empty(max(span, 2) if gaps else 1, dtype.numpy)
+            window = np.lib.stride_tricks.as_strided(memory, tuple(shape), steps, writeable=memory.size > 1)
+            values = window if gaps else np.empty_like(window)
+        fill(values)
+        return values if self.is_host else self.upload(values, dtype)
+
+    def arange(self, first: int, step: int, count: int, dtype: DType) -> Array | None:
+        """The integers `first + step * i`, or None where they are made on the CPU and uploaded."""
+        return None
 
     def own(self, array: Array) -> Array:
         """A 0-d result as an array of this backend (kernels may return scalars)."""
@@ -142,6 +178,8 @@ def register_backend(name: str, factory: Callable[[], Backend]) -> None:
 
 def backend(name: str) -> Backend:
     """The backend of device type `name`; raises RuntimeError naming the devices there are."""
+    if state.fakes is not None:
+        return state.fakes(name)
     found = _backends.get(name)
     if found is None:
         if name not in _factories:

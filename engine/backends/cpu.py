@@ -34,6 +34,8 @@ class CPU(Backend):
 
     name: ClassVar[str] = "cpu"
     wide = float64
+    is_host: ClassVar[bool] = True
+    fuses = True
     shares_out: ClassVar[bool] = True
 
     def generate(self, op: Op) -> Kernel | None:

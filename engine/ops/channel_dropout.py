@@ -9,7 +9,7 @@ from .. import random as source
 from ..tensor import Tensor
 from .declare import operator
 from .loss import FUNCTIONAL
-from .random import _drawn
+from .random import Draw, _drawn
 
 _ALPHA = 1.7580993408473766
 """The negative of SELU's lowest value, which dropped elements get."""
@@ -26,7 +26,7 @@ def _noise(input: Tensor, p: float, by_channel: bool) -> Tensor:
     if by_channel:
         shape = shape[:2] + (1,) * (input.ndim - 2)
     like = None if by_channel else input
-    return _drawn(shape, input.dtype, input.device, False, lambda a: source.bernoulli(a, 1.0 - p), like)
+    return _drawn(shape, input.dtype, input.device, False, Draw(source.bernoulli, 1.0 - p), like)
 
 
 def _drop(input: Tensor, p: float, training: bool, inplace: bool, by_channel: bool, alpha: bool = False) -> Tensor:

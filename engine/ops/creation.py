@@ -269,7 +269,9 @@ def _overflow(kind: Any) -> RuntimeError:
 def _made(shape: tuple[int, ...], value: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     kind = dtype or dtypes.get_default_dtype()
     home = backend_of(resolve(device).type)
-    made = home.full(shape, value if value == 0 or value == 1 else number_as(value, kind), kind)
+    if not hasattr(value, "free_symbols"):
+        value = value if value == 0 or value == 1 else number_as(value, kind)
+    made = home.full(shape, value, kind)
     out = wrap(made, kind, home)
     return out.requires_grad_() if requires_grad else out
 
@@ -279,7 +281,7 @@ def of_array(array: np.ndarray, kind: Any, device: Any = None, requires_grad: bo
     home = backend_of(resolve(device).type)
     if array.dtype != kind.numpy:
         array = backend_of("cpu").cast(array, kind)
-    out = wrap(array if home.name == "cpu" else home.upload(array, kind), kind, home)
+    out = wrap(array if home.is_host else home.upload(array, kind), kind, home)
     return out.requires_grad_() if requires_grad else out
 
 
@@ -652,7 +654,7 @@ def zero_(self: Tensor) -> Tensor:
 
 
 def _on_cpu(name: str, *tensors: Tensor) -> None:
-    if not all(t.is_cpu for t in tensors):
+    if not all(t._is_host for t in tensors):
         raise TypeError(f"{name} is only implemented on CPU tensors")
     if state.grad_enabled and tensors[0].requires_grad:
         raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")

@@ -262,14 +262,14 @@ def write_back(target: Tensor, function: Callable[..., Any], args: tuple[Any, ..
 
 def _direct(target: Tensor, others: list[Any]) -> bool:
     """Whether a kernel may write into the memory of `target` itself: nothing is recorded, and no other argument reads it."""
-    if state.modes or not target.is_cpu or not target._data.flags.c_contiguous:
+    if state.modes or not target._is_host or not target._data.flags.c_contiguous:
         return False
     if state.grad_enabled and target.requires_grad:
         return False
     for other in others:
         for t in other if isinstance(other, (tuple, list)) else (other,):
             if isinstance(t, Tensor) and (
-                not t.is_cpu or (state.grad_enabled and t.requires_grad) or np.may_share_memory(t._data, target._data)
+                not t._is_host or (state.grad_enabled and t.requires_grad) or np.may_share_memory(t._data, target._data)
             ):
                 return False
     return True

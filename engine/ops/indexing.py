@@ -127,7 +127,7 @@ def _split(self: Tensor, index: Any) -> tuple[Tensor, tuple[Any, ...] | None]:
             found = _as_index(item)
             advanced += [f.to(self.device) for f in found]
             dim += len(found)
-        elif isinstance(item, Tensor) and not item.is_cpu and item.dtype.category == dtypes.INTEGRAL:
+        elif isinstance(item, Tensor) and not item._is_host and item.dtype.category == dtypes.INTEGRAL:
             advanced.append(item)  # its value is not looked at: it may be on a device, or one of a batch
             dim += 1
         elif isinstance(item, Tensor) or hasattr(item, "__index__"):
@@ -177,7 +177,7 @@ def _check_mask(mask: Tensor, t: Tensor, dim: int) -> None:
 
 def _bounds(t: Tensor, indices: tuple[Any, ...]) -> None:
     for i, index in enumerate(indices):
-        if index is not None and index.numel() and index.is_cpu:
+        if index is not None and index.numel() and index._is_host:
             size = t.shape[i]
             low, high = int(index._data.min()), int(index._data.max())
             if low < -size or high >= size:

@@ -42,7 +42,7 @@ def check_indices(indices: Tensor, rows: int, name: str = "embedding") -> None:
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"torch.{dispatch.type_name(indices.dtype)}Tensor instead (while checking arguments for {name})"
         )
-    if indices.is_cpu and indices.numel():
+    if indices._is_host and indices.numel():
         data = indices._data
         if data.min() < 0 or data.max() >= rows:
             raise IndexError("index out of range in self")

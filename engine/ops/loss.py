@@ -108,7 +108,7 @@ def nll_loss(
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
             f"shape: {list(weight.shape)}"
         )
-    if target.is_cpu and target.numel():
+    if target._is_host and target.numel():
         data = target._data
         bad = data[(data != ignore_index) & ((data < 0) | (data >= classes))]
         if bad.size:

@@ -446,7 +446,7 @@ def _max_unpool(
                 f"max_unpooling{rank}d_forward_out_cpu(): Expected input to have non-zero size for non-batch dimensions, but got "
                 f"{list(input.shape)} with dimension {d} being empty."
             )
-    if indices.is_cpu and indices.numel():
+    if indices._is_host and indices.numel():
         low, high = int(indices._data.min()), int(indices._data.max())
         if low < 0 or high >= numel(size):
             bad = low if low < 0 else high

@@ -19,6 +19,7 @@ from ..tensor import Tensor, wrap
 from .composed import composed
 from .declare import op_functions, operator, pointwise
 from .gradients import conj
+from .random import Draw
 from .table import Op
 
 FUNCTIONAL = ("nn.functional",)
@@ -207,19 +208,23 @@ RRELU = _primitive(
 )  # fmt: skip
 
 
+def _slopes(values: np.ndarray, input: np.ndarray, lower: float, upper: float) -> None:
+    """Ones, and numbers drawn from [lower, upper) where the input is not positive."""
+    negative = input <= 0
+    drawn = np.empty(int(negative.sum()), np.float64)
+    source.uniform(drawn, lower, upper)
+    values[...] = 1
+    values[negative] = drawn
+
+
 @operator(spaces=("nn.functional", "torch"), method=False, inplace=True)
 def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
     """Leaky ReLU with a slope drawn from [lower, upper) for each element while training, their mean otherwise."""
     if training:
-        values = np.ones(tuple(input.shape), input.dtype.numpy)
-        negative = input.detach()._host() <= 0
-        drawn = np.empty(int(negative.sum()), np.float64)
-        source.uniform(drawn, lower, upper)
-        values[negative] = drawn
         home = input._storage.backend
-        noise = wrap(values if home.name == "cpu" else home.upload(values, input.dtype), input.dtype, home)
+        noise = wrap(home.draw(tuple(input.shape), input.dtype, Draw(_slopes, input, lower, upper)), input.dtype, home)
         out = dispatch.pointwise(RRELU, (input, noise))
         return dispatch.write(input, out) if inplace else out
     return _run(LEAKY_RELU, input, inplace, (lower + upper) / 2)

@@ -26,25 +26,42 @@ def _drawn(
     kind: Any,
     device: Any,
     requires_grad: bool,
-    fill: Callable[[np.ndarray], None],
+    fill: Draw,
     like: Tensor | None = None,
 ) -> Tensor:
     """A tensor of drawn numbers; with `like` its elements lie in memory, and are drawn, in the order of that
     tensor's."""
-    values = np.empty(shape, kind.numpy)
-    if like is not None and not like.is_contiguous():
-        values = np.empty_like(_strided(np.empty(1, kind.numpy), like))
-    fill(values)
     home = backend_of(resolve(device).type)
-    out = wrap(values if home.name == "cpu" else home.upload(values, kind), kind, home)
+    steps = None if like is None or like.is_contiguous() else like.stride()
+    out = wrap(home.draw(shape, kind, fill, steps), kind, home)
     return out.requires_grad_() if requires_grad else out
 
 
-def _strided(memory: np.ndarray, like: Tensor) -> np.ndarray:
-    """A window on `memory` with the shape and strides of a tensor."""
-    return np.lib.stride_tricks.as_strided(
-        memory, tuple(like.shape), [s * memory.itemsize for s in like.stride()], writeable=memory.size > 1
-    )
+class Draw:
+    """Fills a numpy array: `function(array, *args, **kwargs)`. Tensors among the arguments are read then, as numpy arrays."""
+
+    __slots__ = ("args", "function", "kwargs")
+
+    def __init__(self, function: Callable[..., None], *args: Any, **kwargs: Any):
+        self.function, self.args, self.kwargs = function, args, kwargs
+
+    def __call__(self, array: np.ndarray) -> None:
+        args = [a.detach_shallow()._host() if isinstance(a, Tensor) else a for a in self.args]
+        self.function(array, *args, **self.kwargs)
+
+
+def _permuted(a: np.ndarray, n: int, generator: Any) -> None:
+    a[...] = source.randperm(n, generator)
+
+
+def _bernoulli(a: np.ndarray, chance: np.ndarray, generator: Any) -> None:
+    if chance.size and not ((chance >= 0) & (chance <= 1)).all():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    source.bernoulli(a, chance, generator)
+
+
+def _multinomial(a: np.ndarray, weights: np.ndarray, count: int, replacement: bool, generator: Any) -> None:
+    a[...] = source.multinomial(weights, count, replacement, generator)
 
 
 def _float_type(dtype: Any, name: str) -> Any:
@@ -59,7 +76,7 @@ def rand(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, 
     """Numbers uniform in [0, 1)."""
     kind = _float_type(dtype, "check_uniform_bounds")
     made = _drawn(
-        _sizes(size), kind, device, requires_grad, lambda a: source.uniform(a, 0.0, 1.0, generator, kind.rounds), _like
+        _sizes(size), kind, device, requires_grad, Draw(source.uniform, 0.0, 1.0, generator, kind.rounds), _like
     )
     return made if out is None else into(out, made, "rand")
 
@@ -69,7 +86,7 @@ def randn(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None,
     """Numbers of the standard normal distribution."""
     kind = _float_type(dtype, "normal_kernel_cpu")
     made = _drawn(
-        _sizes(size), kind, device, requires_grad, lambda a: source.normal(a, 0.0, 1.0, generator, kind.rounds), _like
+        _sizes(size), kind, device, requires_grad, Draw(source.normal, 0.0, 1.0, generator, kind.rounds), _like
     )
     return made if out is None else into(out, made, "randn")
 
@@ -87,7 +104,7 @@ def randint(*args: Any, low: int | None = None, high: int | None = None, size: A
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={last}")
     kind = dtype or dtypes.int64
     made = _drawn(
-        _sizes((size,)), kind, device, requires_grad, lambda a: source.randint(a, first, last, generator), _like
+        _sizes((size,)), kind, device, requires_grad, Draw(source.randint, first, last, generator), _like
     )
     return made if out is None else into(out, made, "randint")
 
@@ -98,9 +115,7 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got{n}")
     kind = dtype or dtypes.int64
-    values = np.asarray(source.randperm(n, generator)).astype(kind.numpy)
-    home = backend_of(resolve(device).type)
-    made = wrap(home.upload(values, kind), kind, home)
+    made = _drawn((n,), kind, device, False, Draw(_permuted, n, generator))
     return made if out is None else into(out, made, "randperm")
 
 
@@ -123,18 +138,12 @@ CREATORS = (rand, randn, randint, randperm, rand_like, randn_like, randint_like)
 # -- filling in place ---------------------------------------------------------------------------
 
 
-def _fill(self: Tensor, fill: Callable[[np.ndarray], None]) -> Tensor:
+def _fill(self: Tensor, fill: Draw) -> Tensor:
     """Write drawn numbers into `self`."""
-    if self.is_contiguous() or not self.numel():
-        values = np.empty(tuple(self.shape), self.dtype.numpy)
-    else:  # gaps and all, as the numbers depend on them
-        span = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.stride(), strict=True))
-        values = _strided(np.empty(max(span, 2), self.dtype.numpy), self)
-    fill(values)
     home = self._storage.backend
-    return dispatch.write(
-        self, wrap(values if home.name == "cpu" else home.upload(values, self.dtype), self.dtype, home)
-    )
+    # Gaps and all, as the numbers depend on them.
+    steps = None if self.is_contiguous() or not self.numel() else self.stride()
+    return dispatch.write(self, wrap(home.draw(tuple(self.shape), self.dtype, fill, steps, gaps=True), self.dtype, home))
 
 
 def _filler(name: str, draw: Callable[..., None], doc: str, bfloat16: bool = False) -> None:
@@ -143,7 +152,7 @@ def _filler(name: str, draw: Callable[..., None], doc: str, bfloat16: bool = Fal
     def method(self: Tensor, *args: Any, generator: Any = None, **kwargs: Any) -> Tensor:
         if bfloat16 and self.dtype.rounds:
             kwargs["rounds"] = True
-        return _fill(self, lambda a: draw(a, *args, **kwargs, generator=generator))
+        return _fill(self, Draw(draw, *args, **kwargs, generator=generator))
 
     method.__name__, method.__doc__ = name, doc
     METHODS[name] = method
@@ -192,30 +201,23 @@ _filler("random_", _random, "Fill with integers of [from, to), or of the dtype's
 @operator(spaces=("method",))
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones with probability `p` (a number or tensor), zeros else."""
-    chance = p._host() if isinstance(p, Tensor) else p
-    return _fill(self, lambda a: source.bernoulli(a, chance, generator))
+    return _fill(self, Draw(source.bernoulli, p, generator))
 
 
 @operator()
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
     """Ones with the probabilities in `input`, zeros else."""
-    chance = input.detach()._host() if p is None else p
-    if p is None and chance.size and not ((chance >= 0) & (chance <= 1)).all():
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    return _drawn(
-        tuple(input.shape), input.dtype, input.device, False, lambda a: source.bernoulli(a, chance, generator)
-    )
+    draw = Draw(_bernoulli, input, generator) if p is None else Draw(source.bernoulli, p, generator)
+    return _drawn(tuple(input.shape), input.dtype, input.device, False, draw)
 
 
 @operator()
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
     """Indices drawn with the weights in `input` ([n] or [m, n]); raises RuntimeError for weights that are none."""
-    weights = input.detach()._host()
-    if weights.ndim not in (1, 2):
+    if input.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
-    drawn = source.multinomial(weights, num_samples, replacement, generator)
-    home = input._storage.backend
-    return wrap(home.upload(np.asarray(drawn), dtypes.int64), dtypes.int64, home)
+    draw = Draw(_multinomial, input, num_samples, replacement, generator)
+    return _drawn((*input.shape[:-1], max(num_samples, 0)), dtypes.int64, input.device, False, draw)
 
 
 @operator(method=False)
@@ -229,12 +231,12 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
             kind,
             device,
             requires_grad,
-            lambda a: _normal(a, mean, std, generator=generator, rounds=kind.rounds),
+            Draw(_normal, mean, std, generator=generator, rounds=kind.rounds),
         )
     like = mean if isinstance(mean, Tensor) else std
     shape = dispatch.broadcast_shapes(*[t.shape for t in (mean, std) if isinstance(t, Tensor)])
     drawn = _drawn(
-        shape, like.dtype, like.device, False, lambda a: source.normal(a, 0.0, 1.0, generator, like.dtype.rounds)
+        shape, like.dtype, like.device, False, Draw(source.normal, 0.0, 1.0, generator, like.dtype.rounds)
     )
     return drawn * std + mean
 
@@ -249,7 +251,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0.0:
         return input
-    mask = _drawn(tuple(input.shape), input.dtype, input.device, False, lambda a: source.dropout_mask(a, p), input)
+    mask = _drawn(tuple(input.shape), input.dtype, input.device, False, Draw(source.dropout_mask, p), input)
     return input.mul_(mask) if inplace else input * mask
 
 

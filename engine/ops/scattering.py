@@ -21,7 +21,7 @@ from .table import Op
 
 def in_range(name: str, index: Tensor, size: int, dim: int, error: type[Exception] = RuntimeError) -> None:
     """Raise `error` where an index is not below `size` (or is negative); indices on other devices are not looked at."""
-    if index.is_cpu and index.numel():
+    if index._is_host and index.numel():
         low, high = int(index._data.min()), int(index._data.max())
         if low < 0 or high >= size:
             bad = high if high >= size else low
@@ -392,7 +392,7 @@ def same_parts(input: Tensor, source: Tensor, dim: int) -> None:
 
 def in_range_or_self(index: Tensor, size: int) -> None:
     """Raise IndexError where an index is out of range, in the words of index_select."""
-    if index.is_cpu and index.numel():
+    if index._is_host and index.numel():
         low, high = int(index._data.min()), int(index._data.max())
         if low < 0 or high >= size:
             raise IndexError("index out of range in self")
@@ -555,7 +555,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     elif value._dtype.is_complex and not input._dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     size = input.shape[at] if input.ndim else 1
-    if index.is_cpu and index.numel():
+    if index._is_host and index.numel():
         low, high = int(index._data.min()), int(index._data.max())
         if low < -size or high >= size:
             bad = high if high >= size else low
@@ -601,7 +601,7 @@ def _flat_index(name: str, input: Tensor, index: Tensor, empty: str) -> None:
     count = input.numel()
     if count == 0 and index.numel():
         raise IndexError(f"{name}(): {empty}")
-    if index.is_cpu and index.numel():
+    if index._is_host and index.numel():
         low, high = int(index._data.min()), int(index._data.max())
         if low < -count or high >= count:
             bad = high if high >= count else low
@@ -674,6 +674,6 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         )
     shape = broadcast_shapes(input.shape, mask.shape)
     mask = mask.expand(*shape)
-    if mask.is_cpu and int(np.count_nonzero(mask._data)) > source.numel():
+    if mask._is_host and int(np.count_nonzero(mask._data)) > source.numel():
         raise RuntimeError("Number of elements of source < number of ones in mask")
     return dispatch.call(MASKED_SCATTER, (input.expand(*shape), mask, source))

@@ -83,7 +83,7 @@ def _masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
         not plain
         or state.modes
         or bus.op
-        or not (self.is_cpu and mask.is_cpu)
+        or not (self._is_host and mask._is_host)
         or (state.grad_enabled and self.requires_grad)
     ):
         return write_back(self, masked_fill, (mask, value), {})

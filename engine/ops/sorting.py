@@ -312,7 +312,7 @@ def _asked(name: str, input: Tensor, q: Any, interpolation: str) -> Tensor:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q.device != input.device:
         raise RuntimeError(f"{name}() q tensor must be on the same device as the input tensor")
-    if q.is_cpu and q.numel() and not dispatch.state.modes and not bool(((q >= 0) & (q <= 1)).all().item()):
+    if q._is_host and q.numel() and not dispatch.state.modes and not bool(((q >= 0) & (q <= 1)).all().item()):
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     if input.numel() == 0:
         raise RuntimeError(f"{name}() input tensor must be non-empty")

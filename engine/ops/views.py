@@ -34,12 +34,17 @@ def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
     if len(args) == 1 and isinstance(args[0], (tuple, list, Size)):
         args = tuple(args[0])
     try:
-        return tuple([a if type(a) is int else a.__index__() for a in args])
+        return tuple([a if type(a) is int or _symbolic(a) else a.__index__() for a in args])
     except AttributeError:
         at, bad = next((i, a) for i, a in enumerate(args) if not hasattr(a, "__index__"))
         raise TypeError(
             f"expected a tuple of ints, but found element of type {type(bad).__name__} at pos {at}"
         ) from None
+
+
+def _symbolic(a: Any) -> bool:
+    """Whether a number stands for what a later call will have (and must not be looked at)."""
+    return hasattr(a, "free_symbols")
 
 
 # -- reshaping ----------------------------------------------------------------------------------

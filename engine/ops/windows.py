@@ -28,7 +28,7 @@ def ints(value: Any, rank: int, function: str, name: str) -> Ints:
 
 def whole(value: Any, function: str, name: str) -> int:
     """A Python int from anything that counts as one; raises TypeError for the rest."""
-    if type(value) is int:
+    if type(value) is int or hasattr(value, "free_symbols"):
         return value
     if hasattr(value, "__index__"):
         return value.__index__()

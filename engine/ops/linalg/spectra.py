@@ -106,7 +106,7 @@ def _gauge_free(name: str, imaginary: Tensor) -> None:
     """Raise RuntimeError where a loss depends on the phase of singular vectors or eigenvectors, which is arbitrary."""
     values = imaginary.detach()
     limit = 1e-2 if values._dtype is dtypes.float32 else 1e-5
-    if values.is_cpu and values.numel() and float(values.abs().amax().item()) > limit:
+    if values._is_host and values.numel() and float(values.abs().amax().item()) > limit:
         what = "The singular vectors" if name == "svd" else "The eigenvectors"
         raise RuntimeError(
             f"{name}_backward: {what} in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss function "
