@@ -1,0 +1,39 @@
+"""Rules that the operator table does not have: shapes of operators whose own rule needs values, and memory orders.
+
+`SHAPES` gives the shape of the result from the inputs' shapes and the statics; operators that stand neither here nor have a
+rule of their own have shapes that depend on values. `LAYOUTS` gives the strides of results that are not row-major on the CPU,
+from (shape, input arrays, statics).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .layout import kept_order, row_major
+
+SHAPES: dict[str, Callable[..., Any]] = {
+    "standard_gamma": lambda s, *_: s,
+    "sample_dirichlet": lambda s, *_: s,
+    "poisson": lambda s, *_: s,
+    "standard_gamma_grad": lambda s, *_: s,
+    "dirichlet_grad": lambda s, *_: s,
+}
+
+
+def _binomial(count: Any, prob: Any, *_: Any) -> Any:
+    from ...shapes import broadcast_shapes
+
+    return broadcast_shapes(count, prob)
+
+
+SHAPES["binomial"] = _binomial
+
+
+def _as_first(shape: Any, tensors: Any, statics: Any) -> Any:
+    """The order of the first input's dimensions."""
+    first = tensors[0]
+    return kept_order(shape, [(first.shape, first.strides)]) if tuple(first.shape) == tuple(shape) else row_major(shape)
+
+
+LAYOUTS: dict[str, Callable[..., Any]] = {"clone": _as_first, "to_dtype": _as_first}
