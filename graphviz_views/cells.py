@@ -383,9 +383,11 @@ class Cells:
             if right - left < 6 or bottom - top < 6:
                 continue
             for x in range(left, right):
-                dot(x, top), dot(x, bottom - 1)
+                dot(x, top)
+                dot(x, bottom - 1)
             for y in range(top, bottom):
-                dot(left, y), dot(right - 1, y)
+                dot(left, y)
+                dot(right - 1, y)
         for rects in (self.rects, self.mirrors):
             for key, rect in rects.items():
                 left, top, right, bottom = place(rect)

@@ -129,7 +129,7 @@ class Badge:
 
 
 class Outer(NamedTuple):
-    """A scope around a node that is no module: its kind ("segment", "kernel", "cell", "turn") and its name."""
+    """A scope around a node: its kind ("module", "segment", "kernel", "cell", "turn") and its name."""
 
     kind: str
     name: str
@@ -160,7 +160,8 @@ class Node:
     """One operator (kind "op"), one tensor that gathers a gradient (kind "leaf"), or what else a builder shows.
 
     `op` is the operator's name, `name` its name on the tape ("MulBackward0"), `label` a leaf's name ("fc1.weight").
-    `is_root` marks nodes from which backward starts.  `parts` are the records that one node stands for, such as the
+    `is_root` marks nodes from which backward starts.  `path` are the scopes around it where those are more
+    than its module path.  `parts` are the records that one node stands for, such as the
     `t` and `addmm` of a linear layer.  Other kinds are "input", "output", "call", "break", "guard", "kernel" and
     "error" (an operator that failed).
     """
@@ -177,7 +178,7 @@ class Node:
     badges: tuple[Badge, ...] = ()
     grad: Gradient | None = None
     is_root: bool = False
-    outer: tuple[Outer, ...] = ()
+    path: tuple[Outer, ...] | None = None
     facts: Facts = NO_FACTS
     parts: tuple[NodeId, ...] = ()
 
@@ -286,7 +287,7 @@ class Graph:
     ) -> Graph:
         """A graph of `nodes`, which must stand in an order that fits the edges.
 
-        `scope_facts` are what is told of the scopes that nodes name in `outer`.
+        `scope_facts` are what is told of the scopes that nodes name in `path`.
 
         Raises ValueError where two nodes share an id, an edge's end is missing, or an edge leads backwards.
         """
@@ -401,7 +402,7 @@ class Graph:
         """One line: how many nodes, edges and scopes, and what backward keeps."""
         ops = Counter(node.kind for node in self.nodes)
         saved = sum(node.saved_bytes for node in self.nodes)
-        leaves = ops["leaf"] + len(self.aliases)
+        leaves = ops["leaf"] + len({b.node_id for node in self.nodes for b in node.badges if b.kind == "leaf"})
         parts = [count_text(ops["op"], "operation")]
         if leaves:
             parts.append(count_text(leaves, "leaf", "leaves"))
@@ -451,10 +452,15 @@ def _haystack(node: Node) -> str:
     return "\n".join(texts).casefold()
 
 
+def module_path(module: str) -> tuple[Outer, ...]:
+    """The scopes of a dotted module path, outermost first."""
+    return tuple(Outer("module", name) for name in module.split(".", MAX_DEPTH - 1) if name)
+
+
 def build_scopes(
     nodes: Sequence[Node], scope_facts: Mapping[Outer, Facts]
 ) -> tuple[dict[str, Scope], dict[NodeId, str]]:
-    """Nest nodes by `outer` and module path, in recorded order: the scopes by id (outer before inner), each node's scope."""
+    """Nest nodes by `path` or module path, in recorded order: the scopes by id (outer before inner), each node's scope."""
 
     class _Open:
         def __init__(self, scope_id: str, path: str, outer: Outer, parent: str | None, start: int) -> None:
@@ -469,12 +475,13 @@ def build_scopes(
     stack = [everything]
     used = {ROOT}
     scope_of: dict[NodeId, str] = {}
-    paths: dict[tuple[tuple[Outer, ...], str], list[Outer]] = {}
+    paths: dict[str, tuple[Outer, ...]] = {}
     for index, node in enumerate(nodes):
-        chain = paths.get((node.outer, node.module))
+        chain = node.path
         if chain is None:
-            names = [*node.outer, *(Outer("module", n) for n in node.module.split(".", MAX_DEPTH - 1) if n)]
-            chain = paths[node.outer, node.module] = names
+            chain = paths.get(node.module)
+            if chain is None:
+                chain = paths[node.module] = module_path(node.module)
         keep = 0
         while keep < len(chain) and keep + 1 < len(stack) and stack[keep + 1].outer == chain[keep]:
             keep += 1

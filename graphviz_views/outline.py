@@ -21,7 +21,7 @@ COLUMNS = ("operator", "shape", "dtype", "module", "line", "saved", "badges")
 
 @dataclass(frozen=True, slots=True)
 class OutlineRow:
-    """One row. Its texts contain no control characters and are at most 60 cells wide each.
+    """One row: a "scope", a "repeat", a "note", or a node with its kind. Its texts contain no control characters and are at most 60 cells wide each.
 
     `scope` is the id to hand to `Outline.toggle`: of the scope or repeat itself on foldable rows, of the enclosing
     scope on others.  A row stands for `span` nodes of the graph from number `index` on; `node_id` is None on rows
@@ -29,7 +29,7 @@ class OutlineRow:
     """
 
     depth: int
-    kind: Literal["scope", "repeat", "op", "leaf", "note"]
+    kind: str
     operator: str
     shape: str = ""
     dtype: str = ""

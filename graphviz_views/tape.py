@@ -11,97 +11,114 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..engine.observe import TAPE_VERSION
+from . import reading
 from .labels import clean, count_text, shape_text, trim
-from .model import Badge, Edge, Gradient, Graph, Node, NodeId, SavedTensor, SourceRange, TensorFacts
+from .linear import fold_linear
+from .model import Badge, Edge, Facts, Graph, Node, NodeId, Outer
+from .turns import cell_paths, with_turns
 
 MAX_NODES = 100_000
 """Of a longer tape only the newest nodes are read."""
 
-_MAX_DIMENSIONS = 64
-_MAX_INTEGER = 2**63 - 1
+TAPE_VERSION = 1
+"""The version of the form that this file reads; a test holds it against the one that the engine writes."""
+
+ERROR_ID = "error"
+"""Id of the node that stands for the operator that failed."""
 
 
-def build_tape(snapshot: Mapping[str, Any] | Any, *, leaves_as_nodes: bool = False, title: str = "Tape") -> Graph:
+def build_tape(
+    snapshot: Mapping[str, Any] | Any,
+    *,
+    leaves_as_nodes: bool = False,
+    fold_layers: bool = True,
+    title: str = "Tape",
+    cell_names: Mapping[str, str] | None = None,
+) -> Graph:
     """The graph of a tape snapshot; values flow from earlier to later nodes, as in the forward pass.
 
     Leaves (parameters) become badges on the nodes that use them, or nodes of their own with `leaves_as_nodes`; a
-    leaf that nothing uses, or from which backward starts, is always a node.  Broken or cyclic records and unknown
-    versions never raise: the graph holds what could be used and `notes` says what was left out.
+    leaf that nothing uses, or from which backward starts, is always a node.  The records that one linear layer makes
+    become one node (`fold_layers`).  Turns of a loop are scopes, and so are cells where the tape comes from several
+    (`cell_names`: what they are called, by id).  Where the snapshot tells of an operator that failed, it is the last
+    node.  Broken or cyclic records and unknown versions never raise: the graph holds what could be used and `notes`
+    says what was left out.
     """
-    notes = _Notes()
+    notes = reading.Notes()
     records, roots = _read(snapshot, notes)
     _link(records, notes)
     _break_cycles(records, notes)
+    failed = _failure(snapshot, {r.node.id for r in records})
+    if failed is not None:
+        records.append(failed)
+        notes.say(f"{failed.node.op} failed, so the tape ends there: {trim(failed.message, 200)}")
+    aliases: dict[NodeId, tuple[NodeId, ...]] = {}
+    if fold_layers:
+        records = fold_linear(records, roots, aliases)
     hidden = set() if leaves_as_nodes else _badge_leaves(records, roots)
     ordered = _order(records, hidden)
     shown = {r.node.id for r in ordered}
-    edges = [Edge(source, r.node.id, slot) for r in ordered for slot, source in r.inputs if source in shown]
-    nodes = [replace(r.node, badges=tuple(r.badges), is_root=r.node.id in roots) for r in ordered]
+    wrong = failed.wrong if failed is not None else frozenset()
+    edges = [
+        Edge(source, r.node.id, slot, "error" if r is failed and source in wrong else "value")
+        for r in ordered
+        for slot, source in r.inputs
+        if source in shown
+    ]
+    nodes = [replace(r.node, badges=(*r.node.badges, *r.badges), is_root=r.node.id in roots) for r in ordered]
     carriers: dict[NodeId, dict[NodeId, None]] = {}
     for r in ordered:
         for badge in r.badges:
             if badge.node_id is not None:
                 carriers.setdefault(badge.node_id, {})[r.node.id] = None
-    aliases = {leaf: tuple(users) for leaf, users in carriers.items()}
-    return Graph.build(nodes, edges, title=title, notes=notes.sentences, aliases=aliases)
+    aliases |= {leaf: tuple(users) for leaf, users in carriers.items()}
+    names = cell_names or {}
+    facts = {Outer("cell", cell): Facts(title=names.get(cell) or f"cell {cell}") for cell in _cells(nodes)}
+    nodes = with_turns(cell_paths(nodes))
+    return Graph.build(nodes, edges, title=title, notes=notes.sentences, aliases=aliases, scope_facts=facts)
+
+
+def _cells(nodes: list[Node]) -> dict[str, None]:
+    return {n.source.cell: None for n in nodes if n.source is not None and n.source.cell}
 
 
 @dataclass(slots=True)
-class _Record:
-    """One record while the graph is built: the node, its inputs as (slot, id), and its badges so far."""
+class Record:
+    """One record while the graph is built: the node, its inputs as (slot, id), and its badges so far.
+
+    Of an operator that failed: `wrong` are the inputs whose shapes disagree, `message` is what it said.
+    """
 
     node: Node
     inputs: list[tuple[int, NodeId]]
     badges: list[Badge]
-
-
-class _Notes:
-    """Sentences, each said once; problems of one sort are counted and named by their first example."""
-
-    def __init__(self) -> None:
-        self._sentences: list[str] = []
-        self._counted: dict[tuple[str, str], tuple[int, str]] = {}
-
-    def say(self, sentence: str) -> None:
-        self._sentences.append(sentence)
-
-    def count(self, singular: str, plural: str, example: str) -> None:
-        seen, first = self._counted.get((singular, plural), (0, example))
-        self._counted[singular, plural] = (seen + 1, first)
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        counted = (
-            f"{n:,} {singular if n == 1 else plural} ({'' if n == 1 else 'first: '}{example})."
-            for (singular, plural), (n, example) in self._counted.items()
-        )
-        return (*self._sentences, *counted)
+    wrong: frozenset[NodeId] = frozenset()
+    message: str = ""
 
 
 # -- reading ----------------------------------------------------------------------------------------
 
 
-def _read(snapshot: Any, notes: _Notes) -> tuple[list[_Record], set[NodeId]]:
+def _read(snapshot: Any, notes: reading.Notes) -> tuple[list[Record], set[NodeId]]:
     """The usable records of a snapshot, in recorded order, and the ids of its roots."""
     if not isinstance(snapshot, Mapping):
-        notes.say(f"This is no tape: a dictionary with 'nodes' was expected, not {_kind(snapshot)}.")
+        notes.say(f"This is no tape: a dictionary with 'nodes' was expected, not {reading.kind(snapshot)}.")
         return [], set()
     version = snapshot.get("version")
     if version != TAPE_VERSION:
-        told = f"version {version}" if _integer(version) is not None else "no version that is a number"
+        told = f"version {version}" if reading.integer(version) is not None else "no version that is a number"
         notes.say(f"The tape has {told}, this program knows version {TAPE_VERSION}; what could be read is shown.")
     raw = snapshot.get("nodes")
     if not isinstance(raw, (list, tuple)):
-        notes.say(f"The tape has no list of nodes (found {_kind(raw)}), so there is nothing to draw.")
+        notes.say(f"The tape has no list of nodes (found {reading.kind(raw)}), so there is nothing to draw.")
         return [], set()
-    dropped = _integer(snapshot.get("dropped", 0)) or 0
+    dropped = reading.integer(snapshot.get("dropped", 0)) or 0
     if dropped:
         notes.say(f"{count_text(dropped, 'older node')} {'was' if dropped == 1 else 'were'} cut from this tape.")
     offset = max(0, len(raw) - MAX_NODES)
     if offset:
         notes.say(f"The tape has {len(raw):,} nodes; only the newest {MAX_NODES:,} are shown.")
-    records: list[_Record] = []
+    records: list[Record] = []
     seen: set[NodeId] = set()
     for index, value in enumerate(raw[offset:], offset):
         record = _record(value, index, notes)
@@ -119,12 +136,12 @@ def _read(snapshot: Any, notes: _Notes) -> tuple[list[_Record], set[NodeId]]:
     roots = snapshot.get("roots")
     if not isinstance(roots, (list, tuple)):
         roots = ()
-    return records, {r for r in roots if _integer(r) is not None and r in seen}
+    return records, {r for r in roots if reading.integer(r) is not None and r in seen}
 
 
-def _record(value: Any, index: int, notes: _Notes) -> _Record | None:
+def _record(value: Any, index: int, notes: reading.Notes) -> Record | None:
     """One record, or None where it has no identity; unusable fields are counted in `notes` and left empty."""
-    node_id = _integer(value.get("id")) if isinstance(value, Mapping) else None
+    node_id = reading.integer(value.get("id")) if isinstance(value, Mapping) else None
     if node_id is None:
         notes.count("record has no id and was left out", "records have no id and were left out", f"record {index}")
         return None
@@ -167,7 +184,7 @@ def _record(value: Any, index: int, notes: _Notes) -> _Record | None:
     raw_inputs = value.get("inputs")
     if isinstance(raw_inputs, (list, tuple)):
         for slot, source in enumerate(raw_inputs):
-            number = _integer(source)
+            number = reading.integer(source)
             if number is not None:
                 inputs.append((slot, number))
             elif source is not None:
@@ -180,90 +197,51 @@ def _record(value: Any, index: int, notes: _Notes) -> _Record | None:
         op=op or "?",
         name=text("name"),
         label=text("label"),
-        outputs=tuple(each("outputs", _tensor)),
+        outputs=tuple(each("outputs", reading.tensor)),
         module=text("module"),
-        source=one("source", _source),
-        saved=tuple(each("saved", _saved)),
-        grad=one("grad", _gradient),
+        source=one("source", reading.source),
+        saved=tuple(each("saved", reading.saved)),
+        grad=one("grad", reading.gradient),
     )
-    return _Record(node, inputs, [])
+    return Record(node, inputs, [])
 
 
-def _integer(value: Any, low: int = 0, high: int = _MAX_INTEGER) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high else None
-
-
-def _shape(value: Any) -> tuple[int, ...] | None:
-    if not isinstance(value, (list, tuple)) or len(value) > _MAX_DIMENSIONS:
+def _failure(snapshot: Any, known: set[NodeId]) -> Record | None:
+    """The operator that failed while the tape was recorded, where the snapshot tells of one (key "error")."""
+    error = reading.mapping(reading.mapping(snapshot).get("error"))
+    if not error:
         return None
-    sizes = [_integer(n) for n in value]
-    return None if None in sizes else tuple(n for n in sizes if n is not None)
-
-
-def _dtype(value: Any) -> str:
-    return clean(value).removeprefix("torch.") if isinstance(value, str) else ""
-
-
-def _tensor(value: Any) -> TensorFacts | None:
-    shape = _shape(value.get("shape")) if isinstance(value, Mapping) else None
-    if shape is None:
-        return None
-    device = value.get("device")
-    return TensorFacts(shape, _dtype(value.get("dtype")), clean(device) if isinstance(device, str) else "")
-
-
-def _saved(value: Any) -> SavedTensor | None:
-    shape = _shape(value.get("shape")) if isinstance(value, Mapping) else None
-    if shape is None:
-        return None
-    name = value.get("name")
-    return SavedTensor(
-        clean(name) if isinstance(name, str) else "",
-        shape,
-        _dtype(value.get("dtype")),
-        _integer(value.get("bytes")) or 0,
-    )
-
-
-def _gradient(value: Any) -> Gradient | None:
-    shape = _shape(value.get("shape")) if isinstance(value, Mapping) else None
-    if shape is None:
-        return None
-    norm = value.get("norm")
-    if not isinstance(norm, float):
-        norm = _integer(norm)
-    return Gradient(shape, _dtype(value.get("dtype")), norm)
-
-
-def _source(value: Any) -> SourceRange | None:
-    line = _integer(value.get("line"), 1) if isinstance(value, Mapping) else None
-    if line is None:
-        return None
-
-    def text(field: str) -> str:
-        content = value.get(field)
-        return clean(content) if isinstance(content, (str, int)) else ""
-
-    return SourceRange(
-        file=text("file"),
-        line=line,
-        end_line=_integer(value.get("end_line"), line) or line,
-        column=_integer(value.get("column")) or 0,
-        end_column=_integer(value.get("end_column")) or 0,
-        function=text("function"),
-        cell=text("cell"),
-        revision=_integer(value.get("revision")),
-    )
-
-
-def _kind(value: Any) -> str:
-    return "nothing" if value is None else f"a value of type {type(value).__name__}"
+    inputs: list[tuple[int, NodeId]] = []
+    wrong: set[NodeId] = set()
+    badges: list[Badge] = []
+    details = [("error", reading.text(error.get("message")))]
+    for slot, value in enumerate(reading.items(error.get("inputs"))):
+        record = reading.mapping(value)
+        facts = reading.tensor(record)
+        source = reading.integer(record.get("node"))
+        if source in known and source is not None:
+            inputs.append((slot, source))
+        if facts is None:
+            continue
+        name = reading.text(record.get("name")) or f"input {slot}"
+        details.append((name, facts.text))
+        if record.get("disagrees") is True:
+            badges.append(Badge(f"✗ {trim(name, 30)} {shape_text(facts.shape)}", "error", source))
+            if source is not None:
+                wrong.add(source)
+    message = details[0][1]
+    node = Node(
+        ERROR_ID, "error", reading.text(error.get("op")) or "?", module=reading.text(error.get("module")),
+        source=reading.source(error.get("source")), badges=tuple(badges),
+        facts=Facts(lines=(trim(message),) if message else (), details=tuple(d for d in details if d[1])),
+    )  # fmt: skip
+    return Record(node, inputs, [], frozenset(wrong), message)
 
 
 # -- order ------------------------------------------------------------------------------------------
 
 
-def _link(records: list[_Record], notes: _Notes) -> None:
+def _link(records: list[Record], notes: reading.Notes) -> None:
     """Drop inputs that lead to no record."""
     known = {r.node.id for r in records}
     for r in records:
@@ -277,7 +255,7 @@ def _link(records: list[_Record], notes: _Notes) -> None:
         r.inputs = [(slot, source) for slot, source in r.inputs if source in known]
 
 
-def _break_cycles(records: list[_Record], notes: _Notes) -> None:
+def _break_cycles(records: list[Record], notes: reading.Notes) -> None:
     """Drop the inputs that close a cycle, found by a depth-first walk with a stack of its own."""
     by_id = {r.node.id: r for r in records}
     state: dict[NodeId, int] = {}  # 1: on the current path, 2: done
@@ -305,14 +283,15 @@ def _break_cycles(records: list[_Record], notes: _Notes) -> None:
                 path.pop()
 
 
-def _badge_leaves(records: list[_Record], roots: set[NodeId]) -> set[NodeId]:
+def _badge_leaves(records: list[Record], roots: set[NodeId]) -> set[NodeId]:
     """Put a badge on each user of a leaf; returns the ids of the leaves that need no node of their own."""
     leaves = {r.node.id: r.node for r in records if r.node.kind == "leaf" and not r.inputs and r.node.id not in roots}
     hidden: set[NodeId] = set()
     for r in records:
         for source in dict.fromkeys(source for _, source in r.inputs if source in leaves):
             hidden.add(source)
-            r.badges.append(Badge(leaf_text(leaves[source], r.node.module), "leaf", source))
+            leaf = leaves[source]
+            r.badges.append(Badge(leaf_text(leaf, r.node.module), "leaf", source, leaf.grad is not None))
     return hidden
 
 
@@ -324,7 +303,7 @@ def leaf_text(leaf: Node, module: str) -> str:
     return f"{trim(name if inside else leaf.label or 'leaf', 44)} {shapes}".rstrip()
 
 
-def _order(records: list[_Record], hidden: set[NodeId]) -> list[_Record]:
+def _order(records: list[Record], hidden: set[NodeId]) -> list[Record]:
     """The shown records, each after its inputs, otherwise as recorded; leaves stand before their first user."""
     shown = [r for r in records if r.node.id not in hidden]
     index = {r.node.id: i for i, r in enumerate(shown)}
@@ -346,7 +325,7 @@ def _order(records: list[_Record], hidden: set[NodeId]) -> list[_Record]:
                 r.node = replace(r.node, module=user.module)
     ready = [(rank[key], key) for key, count in waiting.items() if not count]
     heapq.heapify(ready)
-    ordered: list[_Record] = []
+    ordered: list[Record] = []
     while ready:
         _, key = heapq.heappop(ready)
         ordered.append(by_id[key])

@@ -45,5 +45,5 @@ def test_a_loop_folds():
         h = torch.tanh(h) * 2
     rows = Outline(build_tape(snapshot(h))).rows
     # the first turn uses the leaf, so it differs from the others
-    assert [row.operator for row in rows if row.kind == "repeat"] == ["mul, tanh x29, one shown"]
+    assert [row.operator for row in rows if row.kind == "repeat"] == ["turn 2 to turn 30 x29, one shown"]
     assert len(rows) < 8

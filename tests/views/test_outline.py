@@ -48,7 +48,7 @@ def test_repeats_show_one_turn_until_they_are_opened():
     outline.toggle(row.scope)
     assert shown(outline).count("gelu") == 12
     assert "blocks.0 to blocks.11 x12" in shown(outline)
-    assert "linear, tanh x12, one shown" in shown(outline)
+    assert "turn 1 to turn 12 x12, one shown" in shown(outline)
     outline.unfold_all()
     assert shown(outline).count("gelu") == 1
 

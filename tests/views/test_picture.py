@@ -41,7 +41,7 @@ def test_repeats_show_one_turn_and_the_rest():
     rest = [box for box in make_picture(graph).boxes.values() if box.kind == "repeat"]
     assert [(box.title, box.lines[-1]) for box in rest] == [
         ("11 more like this", "blocks.0 to blocks.11 x12, one shown"),
-        ("11 more like this", "linear, tanh x12, one shown"),
+        ("11 more like this", "turn 1 to turn 12 x12, one shown"),
     ]
     picture = make_picture(graph, opened=[box.scope for box in rest])
     assert len(picture.boxes) == len(graph.nodes)
