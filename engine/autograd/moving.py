@@ -23,8 +23,7 @@ class ToCopyBackward0(Node):
 def to_device(t: Tensor, where: Device) -> Tensor:
     """`t` copied to device `where`; recorded where `t` needs a gradient."""
     home = backend_of(where.type)
-    array = t._storage.backend.download(t._data, t._dtype)
-    out = wrap(home.upload(array, t._dtype), t._dtype, home)
+    out = wrap(home.receive(t._data, t._storage.backend, t._dtype), t._dtype, home)
     if t.requires_grad and state.grad_enabled:
         node = ToCopyBackward0(None, (gradient_edge(t),))
         node.origin = t.device

@@ -121,6 +121,10 @@ class Backend:
         """The integers `first + step * i`, or None where they are made on the CPU and uploaded."""
         return None
 
+    def receive(self, array: Array, home: Backend, dtype: DType) -> Array:
+        """A copy in this device's memory of an array of the backend `home`."""
+        return self.upload(home.download(array, dtype), dtype)
+
     def own(self, array: Array) -> Array:
         """A 0-d result as an array of this backend (kernels may return scalars)."""
         return array

@@ -1,1 +1,5 @@
-"""Graphs of primitives: tracing on fake tensors, functionalisation, backward ahead of time, and what is saved for it."""
+"""Tracing of primitives with forward and backward joined, functionalisation, and the partition into what is saved and recomputed."""
+
+from .trace import make_fx
+
+__all__ = ["make_fx"]

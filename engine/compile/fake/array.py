@@ -9,11 +9,12 @@ _numbers = itertools.count()
 
 
 class FakeMemory:
-    """Memory that is not there. `owner` is the array that it was made for; `writes` counts copies into it."""
+    """Memory that is not there, on the device of a name. `owner` is the array that it was made for; `writes` counts copies into it."""
 
-    __slots__ = ("number", "owner", "writes")
+    __slots__ = ("device", "number", "owner", "writes")
 
-    def __init__(self) -> None:
+    def __init__(self, device: str = "cpu") -> None:
+        self.device = device
         self.number = next(_numbers)
         self.owner: FakeArray | None = None
         self.writes = 0

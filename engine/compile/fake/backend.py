@@ -41,7 +41,9 @@ class FakeBackend(Backend):
     def array(self, shape: Any, dtype: Any, strides: Any = None) -> FakeArray:
         """Fresh memory."""
         shape = tuple(shape)
-        return FakeArray(shape, row_major(shape) if strides is None else tuple(strides), 0, dtype, FakeMemory())
+        return FakeArray(
+            shape, row_major(shape) if strides is None else tuple(strides), 0, dtype, FakeMemory(self.name)
+        )
 
     def empty(self, shape: Sequence[int], dtype: Any) -> FakeArray:
         return self._told("empty", self.array(shape, dtype))
@@ -58,6 +60,14 @@ class FakeBackend(Backend):
         out = self.array(array.shape, dtype)
         out.constant = np.array(array, dtype.numpy)
         return self._told("constant", out, out.constant)
+
+    def receive(self, array: Any, home: Backend, dtype: Any) -> FakeArray:
+        if not isinstance(array, FakeArray):
+            return self.upload(home.download(array, dtype), dtype)
+        out = self.array(array.shape, dtype)
+        if self.recorder is not None:
+            self.recorder.moved(array, out)
+        return out
 
     def draw(self, shape: Any, dtype: Any, fill: Any, like: Any = None, gaps: bool = False) -> FakeArray:
         strides = None

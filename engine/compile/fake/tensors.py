@@ -60,7 +60,7 @@ def fake_like(
     if given and len(shape):
         strides = _strides_of(tuple(tensor._data.shape), strides, tuple(shape))
     backend = backends(tensor._storage.backend.name)
-    array = FakeArray(tuple(shape), strides, 0, tensor._dtype, FakeMemory())
+    array = FakeArray(tuple(shape), strides, 0, tensor._dtype, FakeMemory(backend.name))
     out = object.__new__(type(tensor))
     out._data, out._dtype, out._storage, out._strides = array, tensor._dtype, Storage(backend, array), strides
     out._requires_grad = bool(tensor.requires_grad)

@@ -1,0 +1,273 @@
+"""Records what a fake backend does as a functional graph of primitives.
+
+Each fake array has a *value*: the node that computes its elements. A write gives the written array, and what it is a view of, new
+values; other views of the same memory are read anew from there. So in-place writes and views become functions of values, and the
+graph has neither. This file knows arrays and nodes; tensors and the tape stand above it, on the fakes.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from typing import Any
+
+from ... import module_path
+from ...autograd.node import ENGINE_FOLDER, resolve_source
+from ...autograd.node import Node as TapeNode
+from ...ops.random import Draw
+from ...ops.table import OPS, Op
+from ..fake import FakeArray, FakeBackend
+from ..fake.layout import row_major
+from ..graph import Graph, GraphModule, Node, TensorSpec
+from . import creations
+
+
+class Recorder:
+    """One recording: a graph that grows while fakes compute."""
+
+    def __init__(self, *, decompose: bool = True):
+        self.graph = Graph()
+        self.module = GraphModule(self.graph)
+        self.decompose = decompose
+        self.current: Node | None = None
+        """The level-1 node that runs now, if one does: its source and module are those of what it records."""
+        self.origins: list[tuple[int, Node]] = []
+        """(first sequence number, level-1 node), in order: which line a tape node came from."""
+        self._backends: dict[str, FakeBackend] = {}
+        self._values: dict[int, tuple[FakeArray, Node, int]] = {}
+        self._links: dict[int, tuple[Op, FakeArray, tuple[Any, ...]]] = {}
+
+    def backend(self, name: str) -> FakeBackend:
+        """The fake of a device whose work is recorded here."""
+        found = self._backends.get(name)
+        if found is None:
+            found = self._backends[name] = FakeBackend(name, decompose=self.decompose)
+            found.recorder = self
+        return found
+
+    # -- values ---------------------------------------------------------------------------------
+
+    def define(self, array: FakeArray, node: Node) -> None:
+        """Let `node` be the value of `array` from now on."""
+        self._values[id(array)] = (array, node, array.memory.writes)
+
+    def value(self, array: FakeArray) -> Node:
+        """The node that computes the elements that `array` has now."""
+        found = self._values.get(id(array))
+        if found is not None and found[2] == array.memory.writes:
+            return found[1]
+        link = self._links.get(id(array))
+        if link is not None:
+            op, source, statics = link
+            node = self._emit(op, (self.value(source), *statics), array)
+        else:
+            owner = array.memory.owner
+            if owner is None or owner is array or owner._dtype is not array._dtype:
+                raise RuntimeError(
+                    "a tensor that was made outside of the traced function takes part in it: pass it as an argument"
+                )
+            base = self.value(owner)
+            node = self._emit(OPS["as_strided"], (base, array.shape, array.strides, array.offset), array)
+        self.define(array, node)
+        return node
+
+    def known(self, array: FakeArray) -> bool:
+        """Whether the array has a value here."""
+        return id(array) in self._values or id(array) in self._links
+
+    def chain(self, array: FakeArray) -> list[tuple[Op, tuple[Any, ...]]]:
+        """The view operators that lead from the array which owns the memory to this one."""
+        out: list[tuple[Op, tuple[Any, ...]]] = []
+        while (link := self._links.get(id(array))) is not None:
+            op, array, statics = link
+            out.append((op, statics))
+        return out[::-1]
+
+    def argument(self, a: Any) -> Any:
+        """An argument of a kernel as a node has it."""
+        if type(a) is FakeArray:
+            return self.value(a)
+        if type(a) is tuple or type(a) is list:
+            return type(a)([self.argument(x) for x in a])
+        if isinstance(a, tuple) and not hasattr(a, "_fields"):
+            return tuple([self.argument(x) for x in a])
+        if isinstance(a, dict):
+            return {k: self.argument(v) for k, v in a.items()}
+        data = getattr(a, "_data", None)
+        return self.value(data) if type(data) is FakeArray else a
+
+    # -- what the backend tells -----------------------------------------------------------------
+
+    def ran(self, op: Op, tensors: tuple[Any, ...], statics: tuple[Any, ...], outs: tuple[FakeArray, ...]) -> None:
+        """A primitive ran."""
+        if op.name in ("clone", "contiguous") and self._same_order(tensors[0], outs[0]):
+            self.define(outs[0], self.value(tensors[0]))  # in a graph without writes a copy is what it copies
+            return
+        inputs = tuple([self.argument(t) for t in tensors])
+        args = (list(inputs), *self.argument(statics)) if op.list_input else (*inputs, *self.argument(statics))
+        if not op.multi:
+            self.define(outs[0], self._emit(op, args, outs[0]))
+            return
+        node = self._add(op, args)
+        node.meta["val"] = tuple([self.spec(o) for o in outs])
+        for i, o in enumerate(outs):
+            part = self._add(operator.getitem, (node, i))
+            part.meta["val"] = self.spec(o)
+            self.define(o, part)
+
+    def _same_order(self, source: FakeArray, out: FakeArray) -> bool:
+        val = self.value(source).meta["val"]
+        return all(a is b or a == b for a, b in zip(val.strides, out.strides, strict=True))
+
+    def made(self, kind: str, out: FakeArray, *facts: Any) -> None:
+        """Memory was made from nothing."""
+        shape, dtype, device = out.shape, out._dtype, out.memory.device
+        if kind == "constant":
+            from ...backends.base import _backends
+            from ...backends.base import backend as real
+            from ...state import state
+            from ...tensor import wrap
+
+            before, state.fakes = state.fakes, None
+            try:
+                home = _backends.get(device) or real(device)
+                tensor = wrap(home.upload(facts[0], dtype), dtype, home)
+            finally:
+                state.fakes = before
+            node = self.graph.get_attr(self.module.add_constant(tensor))
+            node.meta.update(self._place())
+        elif kind == "full":
+            node = self._add(creations.full, (shape, facts[0], dtype, device))
+        elif kind == "arange":
+            node = self._add(creations.arange, (*facts, shape[0], dtype, device))
+        elif kind == "draw":
+            fill, like, gaps = facts
+            assert isinstance(fill, Draw)
+            args: tuple[Any, ...] = (shape, dtype, device, fill.function, self.argument(fill.args))
+            if fill.kwargs or like is not None:
+                args = (*args, self.argument(fill.kwargs))
+            if like is not None:
+                args = (*args, tuple(like), gaps)
+            node = self._add(creations.draw, args)
+            node.meta["random"] = True
+        else:
+            node = self._add(creations.empty, (shape, dtype, device))
+        node.meta["val"] = self.spec(out)
+        self.define(out, node)
+
+    def cast(self, source: FakeArray, dtype: Any, out: FakeArray) -> None:
+        """Memory was copied to another dtype (or the same)."""
+        node = self.value(source)
+        if dtype is not source._dtype:
+            node = self._emit(OPS["to_dtype"], (node, dtype), out)
+        self.define(out, node)
+
+    def moved(self, source: FakeArray, out: FakeArray) -> None:
+        """Memory was copied to another device."""
+        node = self._add(creations.to_device, (self.value(source), out.memory.device))
+        node.meta["val"] = self.spec(out)
+        self.define(out, node)
+
+    def viewed(self, op: Op, source: FakeArray, statics: tuple[Any, ...], out: FakeArray) -> None:
+        """A view was made."""
+        if out is source:
+            return
+        self._links[id(out)] = (op, source, self.argument(statics))
+        self.value(out)
+
+    def wrote(self, target: FakeArray, source: FakeArray) -> None:
+        """Elements were written into `target`: its value, and that of what it is a view of, change."""
+        node = self.value(source)
+        if len(source.shape) != len(target.shape) or any(
+            a is not b and a != b for a, b in zip(source.shape, target.shape, strict=True)
+        ):
+            node = self._emit(OPS["expand"], (node, target.shape), target)
+        memory = target.memory
+        memory.writes -= 1  # what was there before is read first
+        steps: list[tuple[FakeArray, Node]] = [(target, node)]
+        array = target
+        while (link := self._links.get(id(array))) is not None:
+            op, parent, statics = link
+            node = self._written(op, parent, statics, node)
+            steps.append((parent, node))
+            array = parent
+        owner = memory.owner
+        if owner is not None and array is not owner:
+            geometry = (array.shape, array.strides, array.offset)
+            steps.append((owner, self._emit(OPS["as_strided_scatter"], (self.value(owner), node, *geometry), owner)))
+        memory.writes += 1
+        for a, n in steps:
+            self.define(a, n)
+
+    def _written(self, op: Op, parent: FakeArray, statics: tuple[Any, ...], node: Node) -> Node:
+        """The value of `parent` after `node` was written over its view by `op`."""
+        name = op.name
+        if name in ("view", "unsafe_view", "squeeze", "unsqueeze"):
+            return self._emit(OPS["view"], (node, parent.shape), parent)
+        if name == "alias":
+            return node
+        if name == "t" or name == "transpose":
+            return self._emit(op, (node, *statics), parent)
+        if name == "permute":
+            back = [0] * len(statics[0])
+            for i, d in enumerate(statics[0]):
+                back[d] = i
+            return self._emit(op, (node, tuple(back)), parent)
+        if name == "view_as_real":
+            return self._emit(OPS["view_as_complex"], (node,), parent)
+        if name == "view_as_complex":
+            return self._emit(OPS["view_as_real"], (node,), parent)
+        steps = row_major(parent.shape)
+        size, stride, offset = op.geometry(tuple(parent.shape), steps, 0, *statics)  # type: ignore[misc]
+        return self._emit(
+            OPS["as_strided_scatter"], (self.value(parent), node, tuple(size), tuple(stride), offset), parent
+        )
+
+    # -- nodes ----------------------------------------------------------------------------------
+
+    def spec(self, array: FakeArray) -> TensorSpec:
+        """What is known of an array."""
+        return TensorSpec(tuple(array.shape), tuple(array.strides), array._dtype, array.memory.device)
+
+    def _emit(self, op: Op, args: tuple[Any, ...], out: FakeArray) -> Node:
+        node = self._add(op, args)
+        node.meta["val"] = self.spec(out)
+        return node
+
+    def _add(self, target: Any, args: tuple[Any, ...]) -> Node:
+        node = self.graph.call_function(target, args)
+        node.meta.update(self._place())
+        return node
+
+    def _place(self) -> dict[str, Any]:
+        """Source, module and tape node of what is being recorded."""
+        found = self.current
+        frame = sys._getframe(2)
+        while frame is not None:
+            code = frame.f_code
+            if code.co_name == "apply" and code.co_filename.startswith(_AUTOGRAD):
+                node = frame.f_locals.get("self")
+                if isinstance(node, TapeNode):
+                    return self._backward_place(node)
+            elif found is None and not code.co_filename.startswith(ENGINE_FOLDER):
+                return {"source": resolve_source(code, frame.f_lasti), "module": module_path.current}
+            frame = frame.f_back  # type: ignore[assignment]
+        if found is not None:
+            return {"source": found.meta.get("source"), "module": found.meta.get("module") or module_path.current}
+        return {"source": None, "module": module_path.current}
+
+    def _backward_place(self, node: TapeNode) -> dict[str, Any]:
+        number = node.sequence_nr
+        maker = None
+        for first, n in reversed(self.origins):
+            if first <= number:
+                maker = n
+                break
+        source = maker.meta.get("source") if maker is not None else resolve_source(node._code, node._offset)
+        module = (maker.meta.get("module") if maker is not None else None) or node.module
+        return {"source": source, "module": module, "tape": number, "backward": True}
+
+
+_AUTOGRAD = ENGINE_FOLDER + "autograd"
+
+__all__ = ["Recorder"]
