@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .graph import Graph
 
-KINDS = ("placeholder", "get_attr", "call_function", "call_method", "output")
-"""What a node may be. Level-2 graphs call functions only: their targets are primitives (`Op`)."""
+KINDS = ("placeholder", "get_attr", "call_function", "call_method", "call_module", "output")
+"""What a node may be (`call_module` in graphs of `torch.fx` alone). Level-2 graphs call functions only: their targets are primitives (`Op`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +190,14 @@ class Node:
         """`meta["val"]`, or None."""
         return self.meta.get("val")
 
-    def replace_all_uses_with(self, other: Node) -> list[Node]:
-        """Let every user of this node use `other` instead; returns those users."""
-        users = list(self.users)
+    def replace_all_uses_with(
+        self, other: Node, delete_user_cb: Callable[[Node], bool] = lambda user: True, *, propagate_meta: bool = False
+    ) -> list[Node]:
+        """Let the users of this node that `delete_user_cb` agrees to use `other` instead; returns those users."""
+        if propagate_meta:
+            other.meta.update(self.meta)
+        users = [u for u in self.users if u is not other and delete_user_cb(u)]
         for user in users:
-            if user is other:
-                continue
             user._set(*(map_nodes(a, lambda n: other if n is self else n) for a in (user._args, user._kwargs)))
         return users
 
