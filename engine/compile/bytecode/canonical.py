@@ -48,7 +48,7 @@ CANONICAL: dict[str, str] = {
     "LOAD_ATTR": "a -- b   name arg",
     "STORE_ATTR": "value a --",
     "DELETE_ATTR": "a --",
-    "LOAD_SUPER_ATTR": "super class obj -- a   name arg",
+    "LOAD_SUPER_ATTR": "super class obj -- a   arg: (name, whether super was given arguments)",
     "LOAD_SPECIAL": "a -- bound method   name arg",
     "LOAD_CONTEXT_MANAGER": "a -- exit enter NULL",
     "BINARY_SUBSCR": "container key -- a",

@@ -165,6 +165,10 @@ def _bit(mask: int) -> Callable[[_Reading, _Raw], Any]:
     return lambda reading, r: None if r.arg & mask else _Skip
 
 
+def _constant(value: Any) -> Callable[[_Reading, _Raw], Any]:
+    return lambda reading, r: value
+
+
 KINDS: dict[str, Callable[[_Reading, _Raw], Any]] = {
     "-": lambda reading, r: None,
     "arg": lambda reading, r: r.arg,
@@ -172,7 +176,7 @@ KINDS: dict[str, Callable[[_Reading, _Raw], Any]] = {
     "const": lambda reading, r: reading.code.co_consts[r.arg],
     "name": lambda reading, r: reading.code.co_names[r.arg],
     "name/2": lambda reading, r: reading.code.co_names[r.arg >> 1],
-    "name/4": lambda reading, r: reading.code.co_names[r.arg >> 2],
+    "super": lambda reading, r: (reading.code.co_names[r.arg >> 2], bool(r.arg & 2)),
     "slot": lambda reading, r: r.arg,
     "slot/16": lambda reading, r: r.arg >> 4,
     "slot%16": lambda reading, r: r.arg & 15,
@@ -199,7 +203,7 @@ KINDS: dict[str, Callable[[_Reading, _Raw], Any]] = {
     "common": lambda reading, r: COMMON_CONSTANTS[r.arg],
     "special": lambda reading, r: SPECIAL_METHODS[r.arg],
     "interpolation": lambda reading, r: (CONVERSIONS[r.arg >> 2], bool(r.arg & 1)),
-    **{f"={name}": (lambda value: lambda reading, r: value)(value) for name, value in CONSTANTS.items()},
+    **{f"={name}": _constant(value) for name, value in CONSTANTS.items()},
 }
 """How the argument of a step is found; see `tables.py`."""
 

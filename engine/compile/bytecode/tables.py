@@ -2,8 +2,8 @@
 
 An entry is a tuple of steps (canonical instruction, kind of its argument); the kinds are read by `decode.py`:
 
-- `-` none; `arg` the number itself; `const`, `name`, `slot` by the number; `name/2`, `name/4` the number shifted by
-  one or two bits; `slot/16`, `slot%16` halves of a byte;
+- `-` none; `arg` the number itself; `const`, `name`, `slot` by the number; `name/2` the number shifted by one bit;
+  `slot/16`, `slot%16` halves of a byte;
 - `?1`, `?16` the step is there only where that bit is set (its argument is none);
 - `forward`, `backward` a jump; `for` the jump of a loop, past what ends it; `send`, `send-pop` that of SEND;
 - `=x` the constant x of `CONSTANTS`; all of them are functions in `decode.KINDS`.
@@ -72,7 +72,7 @@ SHARED: dict[str, Steps] = {
     "STORE_SLICE": (("BUILD_SLICE", "=2"), ("STORE_SUBSCR", "-")),
     "LOAD_ASSERTION_ERROR": (("LOAD_CONST", "=AssertionError"),),
     "LOAD_ATTR": (("LOAD_ATTR", "name/2"), ("PUSH_NULL", "?1")),
-    "LOAD_SUPER_ATTR": (("LOAD_SUPER_ATTR", "name/4"), ("PUSH_NULL", "?1")),
+    "LOAD_SUPER_ATTR": (("LOAD_SUPER_ATTR", "super"), ("PUSH_NULL", "?1")),
     "BEFORE_WITH": (("LOAD_CONTEXT_MANAGER", "-"), ("CALL", "=nothing")),
     "WITH_EXCEPT_START": (("WITH_EXCEPT_START", "=4"),),
     "DICT_MERGE": (("DICT_MERGE", "merge+3"),),

@@ -40,7 +40,7 @@ class Domain(ABC):
     interpreter: Interpreter
     """The interpreter that asks this domain; set by it."""
 
-    def backward_jump(self, frame: Frame, target: int) -> None:
+    def backward_jump(self, frame: Frame, target: int) -> None:  # noqa: B027  (doing nothing is the usual answer)
         """A loop of the program starts another turn.  The loop asks only domains that define this anew."""
 
     # Names, cells
@@ -134,8 +134,10 @@ class Domain(ABC):
     def delete_attr(self, frame: Frame, obj: Value, name: str) -> Outcome: ...
 
     @abstractmethod
-    def load_super_attr(self, frame: Frame, super_: Value, cls: Value, obj: Value, name: str) -> Outcome:
-        """`super_(cls, obj).name`, where `super_` is whatever the name `super` means."""
+    def load_super_attr(
+        self, frame: Frame, super_: Value, cls: Value, obj: Value, name: str, explicit: bool
+    ) -> Outcome:
+        """`super_(cls, obj).name`, or `super_().name` unless `explicit`; `super_` is whatever the name `super` means."""
 
     @abstractmethod
     def load_special(self, frame: Frame, obj: Value, name: str) -> Value:
@@ -307,6 +309,10 @@ class Domain(ABC):
     @abstractmethod
     def catch(self, frame: Frame, raised: BaseException) -> Value:
         """The form in which the program sees a native exception that an instruction raised."""
+
+    @abstractmethod
+    def thrown(self, frame: Frame, value: Value) -> Value:
+        """What is raised in the frame of a generator into which `value` was thrown: it gets its context."""
 
     @abstractmethod
     def throwable(self, value: Value) -> BaseException:

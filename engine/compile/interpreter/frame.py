@@ -114,16 +114,25 @@ class Convert:
     """What a domain has still to do with the value that a frame returns, before the calling instruction gets it.
 
     `finish(frame, value)` is called with the *caller's* frame; it answers the value to go on with or another `Frame`
-    to run first, and may raise.  `name` says what it is ("init", "class", "bool", "index" ...), `payload` what it
+    to run first, and may raise.  `failed(frame, exception)`, where there is one, is called when an exception leaves
+    the frame (a StopIteration when a generator ends): it answers like `finish`, or NotImplemented where the exception
+    is to go on to the caller.  Neither may raise `Break`.  `name` says what it is ("init", "class", "bool", "index" ...), `payload` what it
     needs, both for those who look at frames.
     """
 
-    __slots__ = ("finish", "name", "payload")
+    __slots__ = ("failed", "finish", "name", "payload")
 
-    def __init__(self, name: str, finish: Callable[[Frame, Any], Any], payload: Any = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        finish: Callable[[Frame, Any], Any],
+        payload: Any = None,
+        failed: Callable[[Frame, Any], Any] | None = None,
+    ) -> None:
         self.name = name
         self.finish = finish
         self.payload = payload
+        self.failed = failed
 
     def __repr__(self) -> str:
         return f"Convert({self.name!r})"
@@ -158,6 +167,7 @@ class Frame:
     """One activation of a code object.
 
     - `program`: its decoded instructions; `ip`: index of the instruction to run next (while one runs: its own index).
+      A frame that waits for another one has popped its operands and stands at the instruction after the call.
     - `locals`: one list for all slots, as in CPython: arguments, other local variables, cells, free variables
       (`program.slots` names them).  A slot of a cell or free variable holds the cell; an empty one holds `UNBOUND`.
     - `stack`: the values in use, the last one on top.
@@ -166,6 +176,7 @@ class Frame:
     - `back`: the frame that waits for this one; `on_return`: what that one does with the value; `convert`: what the
       domain does first (None: nothing).
     - `handled`: the exception whose handler this frame is in, None where it is in none.
+    - `pending`: an exception that is to be raised in this frame as soon as it runs (it was thrown into a generator).
     - `generator`: whose frame this is, None for an ordinary call.
     - `function`: the function that was called, None for bodies.  `depth`: number of frames below.
     - `note`: a place for the domain.
@@ -173,7 +184,7 @@ class Frame:
 
     __slots__ = (
         "back", "builtins", "closure", "convert", "depth", "function", "generator", "globals", "handled", "ip",
-        "locals", "names", "note", "on_return", "program", "stack",
+        "locals", "names", "note", "on_return", "pending", "program", "stack",
     )  # fmt: skip
 
     def __init__(
@@ -200,6 +211,7 @@ class Frame:
         self.on_return: OnReturn = PUSH
         self.convert: Convert | None = None
         self.handled: Any = None
+        self.pending: Any = None
         self.generator: InterpretedGenerator | None = None
         self.depth = 0
         self.note: Any = None
