@@ -6,11 +6,13 @@ tensor, its entry times a stride.
 Writing is made deterministic without float atomics.  Where one list of places serves whole rows (index_add, index_put, the
 gradient of an embedding), the places become one *key* a source row (`keys`), and then
 
-- adding: `links` chains the sources of each key in ascending order, `add_rows` has one thread an output element, which
-  walks its key's chain;
+- adding (or multiplying, or comparing): `links` chains the sources of each key in ascending order (where there are many, their
+  keys are sorted first, and `chains` reads the chains off), and `by_rows` has one thread an output element, which walks its
+  key's chain; `advance` lets a chain be walked in several launches;
 - assigning: `owners` finds the last source of each key (an integer maximum, whose order does not matter), `put_rows` copies.
 
-Where every column has its own places (scatter, scatter_add), one thread an output element walks along the dimension.
+Where every column has its own places (scatter, scatter_add), one thread an output element walks along the dimension, or
+`scatter_keys` gives every source element a key, and the rest goes as above.
 
 Indices are checked: the first two words of the binding `fault` take a code (given as a parameter, never 0) and an index that is
 out of range; reads are clamped.  Dimensions stand innermost first in the parameters, as everywhere.
@@ -166,52 +168,117 @@ def owners() -> Kernel:
     """heads[k] = 1 + the last source of key k (0 for none). Bindings: keys, heads (zeroed). Parameter: n."""
     p = Program("owners")
     keys = p.buffer("keys", "i32")
-    p.buffer("heads", "u32", "w")
+    p.buffer("heads", "u32", "w", atomic=True)
     n = p.word("n")
     _each(p, n)
     p.main(f"atomicMax(&heads[{keys.load('i')}], i + 1u);")
-    made = p.build()
-    return Kernel(
-        made.name,
-        made.source.replace("heads: array<u32>", "heads: array<atomic<u32>>"),
-        made.access,
-        made.words,
-        made.parameters,
-    )
+    return p.build()
 
 
 @functools.cache
-def by_rows(code: str, rank: int, add: bool) -> Kernel:
-    """`add_rows` or `put_rows`: out[c] = x[c] plus (or replaced by) the source rows of its key, where
-    key = sum(c_d ks_d) and the element within a source row is sum(c_d rs_d).
+def chains() -> Kernel:
+    """The same, read off sorted keys. Bindings: keys (sorted, as `sort.runs` makes them of i32), places, heads, nexts. Parameter: n."""
+    p = Program("chains")
+    p.buffer("keys", "u32")
+    p.buffer("places", "u32")
+    p.buffer("heads", "u32", "w")
+    p.buffer("nexts", "u32", "w")
+    n = p.word("n")
+    _each(p, n)
+    p.main(
+        "let key = keys[i];",
+        "if (i == 0u || keys[max(i, 1u) - 1u] != key) { heads[key ^ 0x80000000u] = places[i] + 1u; }",
+        "var next = 0u;",
+        f"if (i + 1u < {n}) {{ if (keys[i + 1u] == key) {{ next = places[i + 1u] + 1u; }} }}",
+        "nexts[places[i]] = next;",
+    )
+    return p.build()
 
-    Bindings: x, source ([rows, row elements], contiguous), heads, nexts (adding only), result. Parameters: n, offset of x,
-    offset of source, elements a row; sizes, strides of x, of the key, of the row.
+
+@functools.cache
+def advance() -> Kernel:
+    """Heads moved on along their chains. Bindings: heads, nexts. Parameters: keys, steps."""
+    p = Program("advance")
+    p.buffer("heads", "u32", "w")
+    p.buffer("nexts", "u32")
+    n, steps = p.word("n"), p.word("steps")
+    _each(p, n)
+    p.main(
+        "var j = heads[i];",
+        f"for (var k = 0u; k < {steps} && j != 0u; k++) {{ j = nexts[j - 1u]; }}",
+        "heads[i] = j;",
+    )
+    return p.build()
+
+
+REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
+def _reduction(kind: str, t: str) -> tuple[str, str]:
+    """Of a reduction by index in computing type `t`: what changes nothing, and the expression that takes {} to `value`."""
+    if kind in ("sum", "mean"):
+        return ("false", "value || {}") if t == "bool" else (f"{t}(0)", "value + {}")
+    if kind == "prod":
+        return ("true", "value && {}") if t == "bool" else (f"{t}(1)", "value * {}")
+    if t == "bool":
+        return ("false", "value || {}") if kind == "amax" else ("true", "value && {}")
+    if t == "f32":
+        return ("-infinity()", "max_nan(value, {})") if kind == "amax" else ("infinity()", "min_nan(value, {})")
+    least, most = {"i32": ("(-2147483647 - 1)", "2147483647"), "u32": ("0u", "4294967295u")}[t]
+    return (least, "max(value, {})") if kind == "amax" else (most, "min(value, {})")
+
+
+def _finish(kind: str, t: str, include: bool) -> list[str]:
+    """Lines that turn `value`, `hits` and `old` into the result."""
+    lines = []
+    if kind == "mean":
+        hits = "hits + 1u" if include else "max(hits, 1u)"
+        mean = {"f32": f"value / f32({hits})", "i32": f"floor_divide_i(value, i32({hits}))", "u32": f"value / ({hits})"}
+        lines.append(f"value = {mean.get(t, 'value')};")
+    return lines if include else [*lines, "if (hits == 0u) { value = old; }"]
+
+
+@functools.cache
+def by_rows(code: str, rank: int, kind: str, *, include: bool = True, more: bool = False) -> Kernel:
+    """out[c] = x[c] combined with (or, of kind "put", replaced by) the source rows of its key, where key = sum(c_d ks_d) and the
+    element within a source row is sum(c_d rs_d). Without `include`, x[c] counts only where there are no sources.
+
+    Bindings: x (none where `more`: the result goes on from what it holds), source ([rows, row elements], contiguous), heads, nexts
+    (none for "put"), result. Parameters: n, offset of x, offset of source, elements a row, most steps; sizes, strides of x, of the
+    key, of the row.
     """
-    p = Program("add_rows" if add else "put_rows")
-    x, source = p.buffer("x", code), p.buffer("source", code)
+    p = Program(f"{kind}_rows{'.more' if more else ''}")
+    x = None if more else p.buffer("x", code)
+    source = p.buffer("source", code)
     p.buffer("heads", "u32")
-    if add:
+    if kind != "put":
         p.buffer("nexts", "u32")
     result = p.buffer("result", code, "w")
-    n, at, start, row = p.word("n"), p.word("offset_x"), p.word("offset_source"), p.word("row")
+    n, at, start, row, steps = (p.word(w) for w in ("n", "offset_x", "offset_source", "row", "steps"))
     sizes, strides = p.words("size", rank - 1), p.words("stride", rank)
     key, within = p.words("key", rank), p.words("within", rank)
     _each(p, n)
-    p.main(
-        *take_apart("i", sizes, rank),
-        f"let element = {dot(start, within)};",
-        f"var value = {x.load(dot(at, strides))};",
-        f"var j = heads[{dot('0u', key)}];",
-    )
-    if add:
-        t = TYPES[code].compute
-        more = source.load(f"element + (j - 1u) * {row}")
-        p.main(
-            "while (j != 0u) {", f"  value = value {'||' if t == 'bool' else '+'} {more};", "  j = nexts[j - 1u];", "}"
-        )
+    p.main(*take_apart("i", sizes, rank), f"var j = heads[{dot('0u', key)}];")
+    if more:
+        p.main("if (j == 0u) { return; }")
+    given = source.load(f"element + (j - 1u) * {row}")
+    old = result.load("i") if x is None else x.load(dot(at, strides))
+    p.main(f"let element = {dot(start, within)};", f"let old = {old};", "var value = old;")
+    if kind == "put":
+        p.main(f"if (j != 0u) {{ value = {given}; }}")
     else:
-        p.main(f"if (j != 0u) {{ value = {source.load(f'element + (j - 1u) * {row}')}; }}")
+        neutral, both = _reduction(kind, TYPES[code].compute)
+        if not include:
+            p.main(f"if (j != 0u) {{ value = {neutral}; }}")
+        p.main(
+            "var hits = 0u;",
+            f"while (j != 0u && hits < {steps}) {{",
+            f"  value = {both.format(given)};",
+            "  j = nexts[j - 1u];",
+            "  hits += 1u;",
+            "}",
+            *_finish(kind, TYPES[code].compute, include),
+        )
     p.main(result.save("i", "value"))
     return p.build()
 
@@ -221,6 +288,7 @@ def by_rows_words(
     offset: int,
     source: int,
     row: int,
+    steps: int,
     strides: Sequence[int],
     key: Sequence[int],
     within: Sequence[int],
@@ -228,20 +296,21 @@ def by_rows_words(
     """Parameter words and the rank class; everything outermost first."""
     rank = rank_class(len(shape), RANKS)
     return (
-        _count(shape), offset, source, row, *padded(shape, rank), *_reversed(strides, rank), *_reversed(key, rank),
+        _count(shape), offset, source, row, steps, *padded(shape, rank), *_reversed(strides, rank), *_reversed(key, rank),
         *_reversed(within, rank),
     ), rank  # fmt: skip
 
 
 @functools.cache
-def scatter(code: str, index_code: str, rank: int, add: bool) -> Kernel:
-    """out[c] = x[c] plus (or replaced by the last of) src[c with k for c_dim] over the k whose index is c_dim.
+def scatter(code: str, index_code: str, rank: int, kind: str, *, include: bool = True) -> Kernel:
+    """out[c] = x[c] combined with (or, of kind "put", replaced by the last of) src[c with k for c_dim] over the k whose index is
+    c_dim. Without `include`, x[c] counts only where there are none.
 
     Only coordinates inside of the index tensor's sizes have sources. Bindings: x, index, src, fault, result. Parameters: n,
     code, offsets of x, index, src; which dimension (innermost first), its size in index and in x, steps of index and src
     along it; sizes; the index's sizes; strides of x, of index and of src (0 along the dimension).
     """
-    p = Program("scatter_add" if add else "scatter")
+    p = Program(f"scatter_{kind}")
     x, index, src = p.buffer("x", code), p.buffer("index", index_code), p.buffer("src", code)
     p.buffer("fault", "u32", "w")
     result = p.buffer("result", code, "w")
@@ -253,11 +322,11 @@ def scatter(code: str, index_code: str, rank: int, add: bool) -> Kernel:
     sx, si, ss = p.words("stride_x", rank), p.words("stride_index", rank), p.words("stride_src", rank)
     p.top(_CHECK)
     _each(p, n)
-    p.main(*take_apart("i", sizes, rank), f"var value = {x.load(dot(at_x, sx))};")
+    p.main(*take_apart("i", sizes, rank), f"let old = {x.load(dot(at_x, sx))};", "var value = old;", "var hits = 0u;")
     p.main("var mine = 0u;", *[f"if ({dim} == {d}u) {{ mine = x{d}; }}" for d in range(rank)])
     within = " && ".join(f"({dim} == {d}u || x{d} < {inside[d]})" for d in range(rank))
     t = TYPES[code].compute
-    both = ("value || {}" if t == "bool" else "value + {}") if add else "{}"
+    neutral, both = ("", "{}") if kind == "put" else _reduction(kind, t)
     place = convert(index.load("from_index + k * " + step_i), index.type.compute, "i32")
     p.main(
         f"if ({within}) {{",
@@ -265,13 +334,49 @@ def scatter(code: str, index_code: str, rank: int, add: bool) -> Kernel:
         f"  let from_src = {dot(at_s, ss)};",
         f"  for (var k = 0u; k < {count}; k++) {{",
         f"    if (checked({place}, {size}, {fault}) == i32(mine)) {{",
+        *([] if include else [f"      if (hits == 0u) {{ value = {neutral}; }}"]),
         f"      value = {both.format(src.load('from_src + k * ' + step_s))};",
+        "      hits += 1u;",
         "    }",
         "  }",
         "}",
+        *([] if kind == "put" else _finish(kind, t, include)),
         result.save("i", "value"),
     )
     return p.build()
+
+
+@functools.cache
+def scatter_keys(index_code: str, rank: int) -> Kernel:
+    """key[i] = sum(c_d ks_d) + checked(index[c]) step for each coordinate c of the index, in row-major order.
+
+    Bindings: index, fault, keys (i32). Parameters: n, code, offset of the index, size and step of the dimension; sizes, strides of
+    the index, strides of the key (0 along the dimension).
+    """
+    p = Program("scatter_keys")
+    index = p.buffer("index", index_code)
+    p.buffer("fault", "u32", "w")
+    p.buffer("keys", "i32", "w")
+    n, fault, at, size, step = p.word("n"), p.word("code"), p.word("offset"), p.word("size", "i32"), p.word("step")
+    sizes, strides, key = p.words("size", rank - 1), p.words("stride", rank), p.words("key", rank)
+    p.top(_CHECK)
+    _each(p, n)
+    place = convert(index.load(dot(at, strides)), index.type.compute, "i32")
+    p.main(
+        *take_apart("i", sizes, rank),
+        f"keys[i] = i32({dot('0u', key)} + u32(checked({place}, {size}, {fault})) * {step});",
+    )
+    return p.build()
+
+
+def scatter_keys_words(
+    shape: Sequence[int], code: int, offset: int, size: int, step: int, strides: Sequence[int], key: Sequence[int]
+) -> tuple[tuple[int, ...], int]:
+    """Parameter words and the rank class; outermost first."""
+    rank = rank_class(len(shape), RANKS)
+    return (
+        _count(shape), code, offset, size, step, *padded(shape, rank), *_reversed(strides, rank), *_reversed(key, rank)
+    ), rank  # fmt: skip
 
 
 def scatter_words(

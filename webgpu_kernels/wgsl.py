@@ -35,6 +35,14 @@ MAX_STORAGE_BUFFERS = 8
 """Storage buffers a stage that every WebGPU device can bind."""
 
 
+MAX_STEPS = 32_768
+"""Turns of loops that a thread of one launch may take, in all of its loops together.
+
+Mesa's software driver gives a thread 65,535 and then leaves every loop, without a word; and a thread that runs long keeps the
+watchdog of a display driver waiting.  Launchers split work that would take more, or choose another form.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """One compute shader with entry point `main`.
@@ -109,11 +117,15 @@ def convert(text: str, source: str, target: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A storage binding of a program: an array of `type`, read four elements at a time where `wide`."""
+    """A storage binding of a program: an array of `type`, read four elements at a time where `wide`.
+
+    `atomic` is for counters, of whole numbers: sums of floats would depend on the order.
+    """
 
     name: str
     type: Type
     wide: bool = False
+    atomic: bool = False
 
     def load(self, index: str) -> str:
         """The element at `index`, as its computing type (not for wide buffers)."""
@@ -144,9 +156,11 @@ class Program:
         self._top: list[str] = []
         self._main: list[str] = []
 
-    def buffer(self, name: str, code: str, access: str = "r", *, wide: bool = False) -> Buffer:
-        """Declare the next storage binding. `access` is "r" or "w"."""
-        made = Buffer(name, TYPES[code], wide)
+    def buffer(self, name: str, code: str, access: str = "r", *, wide: bool = False, atomic: bool = False) -> Buffer:
+        """Declare the next storage binding. `access` is "r" or "w". Raises ValueError for atomic floats."""
+        if atomic and TYPES[code].store == "f32":
+            raise ValueError(f"buffer {name} of kernel {self.name}: no float is added atomically")
+        made = Buffer(name, TYPES[code], wide, atomic)
         self._buffers.append((made, access))
         return made
 
@@ -184,7 +198,7 @@ class Program:
         body = "\n".join("  " + line for line in self._main)
         declarations = []
         for i, (b, access) in enumerate(self._buffers):
-            element = f"vec4<{b.type.store}>" if b.wide else b.type.store
+            element = f"vec4<{b.type.store}>" if b.wide else f"atomic<{b.type.store}>" if b.atomic else b.type.store
             mode = "read" if access == "r" else "read_write"
             declarations.append(f"@group(0) @binding({i}) var<storage, {mode}> {b.name}: array<{element}>;")
         declarations.append(f"@group(0) @binding({len(self._buffers)}) var<uniform> P: array<vec4<u32>, {words // 4}>;")

@@ -241,23 +241,29 @@ def spread(code: str) -> Kernel:
 
 
 @functools.cache
-def put_back(code: str, index_code: str, add: bool) -> Kernel:
-    """Elements at their places in a plane, added up or the last one kept: one thread a plane, so that the order is theirs.
+def put_back(code: str, index_code: str, kind: str) -> Kernel:
+    """Elements at their places in a plane. Where places are distinct ("each") there is a thread an element; else they are added
+    up ("add"), or the last one is kept ("last"), by one thread a plane, so that the order is theirs.
 
     Bindings: g, places (both contiguous), result (zeroed). Parameters: offsets of g and places, planes, elements a plane of g,
-    elements a plane of the result.
+    elements a plane of the result, the first and the end of the elements of a plane that this launch takes.
     """
-    p = Program("put_back", (ROW_SPAN, 1))
+    p = Program(f"put_back_{kind}", (ROW_SPAN, 1))
     g, places, out = p.buffer("source", code), p.buffer("places", index_code), p.buffer("result", code, "w")
-    at, at_places, planes, count, size = (p.word(w) for w in ("offset", "offset_places", "planes", "count", "size"))
-    old = out.load(f"plane * {size} + to")
+    at, at_places, planes, count, size, first, end = (
+        p.word(w) for w in ("offset", "offset_places", "planes", "count", "size", "first", "end")
+    )
+    old = f"{out.load(f'plane * {size} + to')} + " if kind == "add" else ""
+    p.main(f"let task = (group.y * groups.x + group.x) * {ROW_SPAN}u + lane;")
+    if kind == "each":
+        p.main(f"if (task >= {planes} * {count}) {{ return; }}", f"let plane = task / {count};", "{")
+        p.main(f"  let i = task - plane * {count};")
+    else:
+        p.main(f"if (task >= {planes}) {{ return; }}", "let plane = task;", f"for (var i = {first}; i < {end}; i++) {{")
     p.main(
-        f"let plane = (group.y * groups.x + group.x) * {ROW_SPAN}u + lane;",
-        f"if (plane >= {planes}) {{ return; }}",
-        f"for (var i = 0u; i < {count}; i++) {{",
         f"  let to = u32({convert(places.load(f'{at_places} + plane * {count} + i'), places.type.compute, 'i32')});",
         f"  if (to < {size}) {{",
-        "    " + out.save(f"plane * {size} + to", (f"{old} + " if add else "") + g.load(f"{at} + plane * {count} + i")),
+        "    " + out.save(f"plane * {size} + to", old + g.load(f"{at} + plane * {count} + i")),
         "  }",
         "}",
     )

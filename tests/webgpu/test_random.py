@@ -25,7 +25,7 @@ def test_the_reference_gives_the_published_words():
 
 @pytest.mark.parametrize(("seed", "start"), [(0, 0), (12345, 7), (2**64 - 1, 2**32 - 2), (1 << 40, 1 << 33)])
 def test_uniform_numbers_are_the_words(bench, seed, start):
-    got = bench.down(bench.backend.draw("uniform", (4, 5), D.float32, seed, start)).reshape(-1)
+    got = bench.down(bench.backend.philox("uniform", (4, 5), D.float32, seed, start)).reshape(-1)
     words = []
     for block in range(kernels.counters(20)):
         at = start + block
@@ -34,29 +34,29 @@ def test_uniform_numbers_are_the_words(bench, seed, start):
 
 
 def test_a_draw_continues_where_another_ended(bench):
-    whole = bench.down(bench.backend.draw("normal", (64,), D.float32, 3, 0))
-    rest = bench.down(bench.backend.draw("normal", (32,), D.float32, 3, kernels.counters(32)))
+    whole = bench.down(bench.backend.philox("normal", (64,), D.float32, 3, 0))
+    rest = bench.down(bench.backend.philox("normal", (32,), D.float32, 3, kernels.counters(32)))
     np.testing.assert_array_equal(whole[32:], rest)
 
 
 def test_distributions(bench):
     n = 200_000
-    uniform = bench.down(bench.backend.draw("uniform", (n,), D.float32, 1, 0, -2.0, 3.0))
+    uniform = bench.down(bench.backend.philox("uniform", (n,), D.float32, 1, 0, -2.0, 3.0))
     assert uniform.min() >= -2 and uniform.max() < 3
     assert abs(uniform.mean() - 0.5) < 0.02 and abs(uniform.var() - 25 / 12) < 0.03
-    normal = bench.down(bench.backend.draw("normal", (n,), D.float32, 1, 0, 1.0, 2.0))
+    normal = bench.down(bench.backend.philox("normal", (n,), D.float32, 1, 0, 1.0, 2.0))
     assert np.isfinite(normal).all()
     assert abs(normal.mean() - 1) < 0.02 and abs(normal.std() - 2) < 0.02
     assert abs((np.abs(normal - 1) < 2).mean() - 0.6827) < 0.005
-    coin = bench.down(bench.backend.draw("bernoulli", (n,), D.bool_, 1, 0, 0.3))
+    coin = bench.down(bench.backend.philox("bernoulli", (n,), D.bool_, 1, 0, 0.3))
     assert coin.dtype == np.bool_ and abs(coin.mean() - 0.3) < 0.005
-    mask = bench.down(bench.backend.draw("bernoulli", (n,), D.float32, 1, 0, 0.3))
+    mask = bench.down(bench.backend.philox("bernoulli", (n,), D.float32, 1, 0, 0.3))
     np.testing.assert_array_equal(mask, coin.astype(np.float32))
 
 
 def test_a_narrow_range_never_gives_its_upper_bound(bench):
     drawn = bench.down(
-        bench.backend.draw(
+        bench.backend.philox(
             "uniform", (100_000,), D.float32, 5, 0, 1.0, float(np.nextafter(np.float32(1), np.float32(2)))
         )
     )

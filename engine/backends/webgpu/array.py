@@ -163,6 +163,6 @@ def itemsize(code: str) -> int:
 
 
 __all__ = [
-    "CODES", "STORED_WORDS", "Any", "GpuArray", "OnHost", "Shape", "broadcast", "dense_order", "is_row_major", "itemsize", "merged", "numel", "overlap",
-    "row_major", "span", "spread",
+    "CODES", "STORED_WORDS", "Any", "GpuArray", "OnHost", "Shape", "broadcast", "dense_order", "is_row_major", "itemsize",
+    "merged", "numel", "overlap", "row_major", "span", "spread",
 ]  # fmt: skip

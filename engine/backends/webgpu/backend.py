@@ -28,6 +28,7 @@ from ..base import backend as backend_of
 from .array import CODES, STORED_WORDS, GpuArray, OnHost, dense_order, is_row_major, numel, row_major, span
 from .device import Device
 from .gpu import Gpu
+from .memory import TooLarge
 from .pointwise import Pointwise, f32_word, part, slices
 
 _STORED = {"f32": np.float32, "f16": np.float16, "f16w": np.float32, "i32": np.int32, "u32": np.uint32}
@@ -45,7 +46,7 @@ class WebGPUBackend(Backend):
 
     def __init__(self, open_gpu: Callable[[], Gpu] | None = None, *, debug: bool = False):
         super().__init__()
-        self._open_gpu = open_gpu or _native
+        self._open_gpu = open_gpu or _open_gpu
         self._debug = debug
         self._device: Device | None = None
         self._caches: list[dict[Any, Any]] = []
@@ -132,7 +133,13 @@ class WebGPUBackend(Backend):
             try:
                 return kernel(*args, **more)
             except OnHost as why:
-                return self._on_host(op, args, more.get("out"), str(why))
+                reason = str(why)
+            except TooLarge:
+                narrow, changed = _narrowed(self, args)
+                if changed:
+                    return either(*narrow, **more)
+                reason = "an operand is larger than a binding of the device"
+            return self._on_host(op, args, more.get("out"), reason)
 
         return either
 
@@ -192,7 +199,7 @@ class WebGPUBackend(Backend):
         self._fill(value, out=out)
         return out
 
-    def draw(
+    def philox(
         self, kind: str, shape: Sequence[int], dtype: DType, seed: int, start: int, a: float = 0.0, b: float = 1.0
     ) -> GpuArray:
         """Random numbers on the device, by Philox: "uniform" in [a, b), "normal" with mean a and deviation b, "bernoulli"
@@ -332,7 +339,12 @@ def _callers_level() -> int:
     return level
 
 
-def _native() -> Gpu:
+def _open_gpu() -> Gpu:
+    """The browser's device in a web page, else the native one."""
+    from . import browser
+
+    if browser.available():
+        return browser.open_gpu()
     from .native import NativeGpu
 
     return NativeGpu()
@@ -375,6 +387,18 @@ def _host(backend: WebGPUBackend, value: Any) -> Any:
     if type(value) in (tuple, list):
         return type(value)(_host(backend, v) for v in value)
     return value
+
+
+def _narrowed(backend: WebGPUBackend, value: Any) -> tuple[Any, bool]:
+    """Arguments with arrays that lie in a large block, but themselves fit into a binding, on windows of it; and whether there were."""
+    if type(value) in (tuple, list):
+        parts = [_narrowed(backend, v) for v in value]
+        return type(value)([p for p, _ in parts]), any([changed for _, changed in parts])
+    if type(value) is not GpuArray or value.block.windows is None or not value.shape or min(value.strides) < 0:
+        return value, False
+    if span(value.shape, value.strides) * backend.itemsize(value.dtype) > backend.device.pool.binding_bytes - 512:
+        return value, False
+    return part(backend, value, value.shape, 0, 0, value.shape[0]), True
 
 
 def _whole(*args: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import indexing, movement, normalise, products, reductions, small, windows
+from . import indexing, movement, normalise, order, products, reductions, scans, small, windows
 
 
 def register(backend: Any) -> None:
@@ -20,3 +20,5 @@ def register(backend: Any) -> None:
     small.register(backend)
     movement.register(backend)
     windows.register(backend)
+    scans.register(backend)
+    order.register(backend)

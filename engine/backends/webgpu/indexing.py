@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from ....webgpu_kernels import indexing as kernels
-from .array import GpuArray, broadcast, is_row_major, numel, row_major, spread
+from ....webgpu_kernels.wgsl import MAX_STEPS
+from .array import GpuArray, OnHost, broadcast, is_row_major, numel, row_major, spread
 
-LINK_LIMIT = 16_384
-"""Source rows up to which chains are found on the device, in quadratic time; above, the host sorts the keys."""
+LINK_LIMIT = 1024
+"""Source rows up to which chains are found in quadratic time; above, the keys are sorted."""
+WALK_LIMIT = 256
+"""Elements of a dimension up to which each output of a scatter walks all sources along it; above, sources get keys."""
 
 
 class Indexing:
@@ -138,10 +141,22 @@ class Indexing:
         within, width = [0] * len(x.shape), 1
         for d in reversed(rest):
             within[d], width = width, width * x.shape[d]
-        return self._write_rows("index_put", x, source, used, common, key_strides, within, width, step, accumulate)
+        kind = "sum" if accumulate else "put"
+        return self._write_rows("index_put", x, source, used, common, key_strides, within, width, step, kind)
 
     def index_add(self, x: GpuArray, index: GpuArray, source: GpuArray, dim: int) -> GpuArray:
         """x with the parts of `source` added at the places of a vector along `dim`."""
+        return self._index_combine("index_add", x, index, source, dim, "sum", True)
+
+    def index_reduce(
+        self, x: GpuArray, index: GpuArray, source: GpuArray, dim: int, reduce: str, include_self: bool
+    ) -> GpuArray:
+        """x with the parts of `source` combined into the places of an index, which has the shape of the source."""
+        return self._scatter("index_reduce", x, index, source, dim, reduce, include_self)
+
+    def _index_combine(
+        self, op: str, x: GpuArray, index: GpuArray, source: GpuArray, dim: int, kind: str, include: bool
+    ) -> GpuArray:
         order = [dim, *[d for d in range(len(x.shape)) if d != dim]]
         rows = GpuArray(
             source.block, source.dtype, tuple([source.shape[o] for o in order]), tuple([source.strides[o] for o in order]), source.offset,
@@ -155,7 +170,7 @@ class Indexing:
         flat = GpuArray(index.block, index.dtype, (n,), index.strides or (0,), index.offset)
         used = [(flat, x.shape[dim], 1, flat.strides)]
         return self._write_rows(
-            "index_add", x, self._row_major(rows), used, (n,), keys, within, width, x.shape[dim], True
+            op, x, self._row_major(rows), used, (n,), keys, within, width, x.shape[dim], kind, include
         )
 
     def _row_major(self, a: GpuArray) -> GpuArray:
@@ -165,7 +180,7 @@ class Indexing:
 
     def _write_rows(
         self, op: str, x: GpuArray, source: GpuArray, indices: Sequence[Any], common: tuple[int, ...], key_strides: Sequence[int],
-        within: Sequence[int], width: int, count: int, add: bool,
+        within: Sequence[int], width: int, count: int, kind: str, include: bool = True,
     ) -> GpuArray:  # fmt: skip
         backend = self.backend
         device = backend.device
@@ -185,69 +200,100 @@ class Indexing:
         device.launch(
             device.pipeline(kernel), kernels.grid(n), [*[i.block.handle for i, *_ in indices], fault, key.handle], words
         )  # fmt: skip
+        return self._by_keys(x, source, key, n, count, key_strides, within, width, kind, include)
+
+    def _by_keys(
+        self, x: GpuArray, source: GpuArray, key: Any, n: int, count: int, key_strides: Sequence[int], within: Sequence[int],
+        width: int, kind: str, include: bool,
+    ) -> GpuArray:  # fmt: skip
+        """x with `n` source rows combined into it by their keys, of which there are `count`."""
+        backend = self.backend
+        device = backend.device
+        if n > MAX_STEPS and (kind == "mean" or not include):
+            raise OnHost(f"{n} sources are more than its kernel takes")
         heads = device.pool.take(4 * count)
+        device.clear_bytes(heads.handle, 0, 4 * count)
         nexts = None
-        if add and n > LINK_LIMIT:
-            heads, nexts = self._linked_by_host(key, n, count)
+        if kind == "put":
+            device.launch(device.pipeline(kernels.owners()), kernels.grid(n), [key.handle, heads.handle], [n])
         else:
-            device.clear_bytes(heads.handle, 0, 4 * count)
-            if add:
-                nexts = device.pool.take(4 * n)
-                device.launch(
-                    device.pipeline(kernels.links()), kernels.grid(n), [key.handle, heads.handle, nexts.handle], [n], n * n // 8
-                )  # fmt: skip
-            else:
-                device.launch(device.pipeline(kernels.owners()), kernels.grid(n), [key.handle, heads.handle], [n])
+            nexts = device.pool.take(4 * n)
+            self._chain(key, heads, nexts, n)
         out = backend.empty(x.shape, x.dtype)
-        words, rank = kernels.by_rows_words(x.shape, x.offset, source.offset, width, x.strides, key_strides, within)
-        handles = [
-            x.block.handle,
-            source.block.handle,
-            heads.handle,
-            *([nexts.handle] if nexts else []),
-            out.block.handle,
-        ]
-        device.launch(
-            device.pipeline(kernels.by_rows(backend.code(x.dtype), rank, add)),
-            kernels.grid(numel(x.shape)),
-            handles,
-            words,
+        words, rank = kernels.by_rows_words(
+            x.shape, x.offset, source.offset, width, MAX_STEPS, x.strides, key_strides, within
         )
+        handles = [source.block.handle, heads.handle, *([nexts.handle] if nexts else []), out.block.handle]
+        made = kernels.by_rows(backend.code(x.dtype), rank, kind, include=include)
+        grid = kernels.grid(numel(x.shape))
+        device.launch(device.pipeline(made), grid, [x.block.handle, *handles], words)
+        if nexts is not None:
+            for _ in range(MAX_STEPS, n, MAX_STEPS):
+                device.launch(
+                    device.pipeline(kernels.advance()), kernels.grid(count), [heads.handle, nexts.handle], [count, MAX_STEPS]
+                )  # fmt: skip
+                made = kernels.by_rows(backend.code(x.dtype), rank, kind, more=True)
+                device.launch(device.pipeline(made), grid, handles, words)
         return out
 
-    def _linked_by_host(self, key: Any, n: int, count: int) -> tuple[Any, Any]:
-        """Chains of sources by a stable sort on the host, for lists too long to search."""
+    def _chain(self, key: Any, heads: Any, nexts: Any, n: int) -> None:
+        """Chain the sources of each key in ascending order."""
         device = self.backend.device
-        keys = np.frombuffer(device.read(key, 0, 4 * n), np.int32)
-        order = np.argsort(keys, kind="stable").astype(np.uint32)
-        sorted_keys = keys[order]
-        heads, nexts = np.zeros(count, np.uint32), np.zeros(n, np.uint32)
-        same = sorted_keys[1:] == sorted_keys[:-1]
-        nexts[order[:-1][same]] = order[1:][same] + 1
-        first = np.concatenate([[True], ~same])
-        heads[sorted_keys[first]] = order[first] + 1
-        return device.upload(heads, heads.nbytes), device.upload(nexts, nexts.nbytes)
+        if n <= LINK_LIMIT:
+            device.launch(
+                device.pipeline(kernels.links()), kernels.grid(n), [key.handle, heads.handle, nexts.handle], [n], n * n // 8
+            )  # fmt: skip
+            return
+        keys, places = self.backend.order.keys(GpuArray(key, self.backend.dtypes.int32, (n,), (1,)), 0)
+        device.launch(
+            device.pipeline(kernels.chains()), kernels.grid(n), [keys.handle, places.handle, heads.handle, nexts.handle], [n]
+        )  # fmt: skip
 
     def scatter(self, x: GpuArray, index: GpuArray, src: GpuArray, dim: int) -> GpuArray:
         """x with src[c] written at [index[c]] along `dim`; of several writes to one place the last counts."""
-        return self._scatter(x, index, src, dim, False)
+        return self._scatter("scatter", x, index, src, dim, "put")
 
     def scatter_add(self, x: GpuArray, index: GpuArray, src: GpuArray, dim: int) -> GpuArray:
         """x with src[c] added at [index[c]] along `dim`."""
-        return self._scatter(x, index, src, dim, True)
+        return self._scatter("scatter_add", x, index, src, dim, "sum")
 
-    def _scatter(self, x: GpuArray, index: GpuArray, src: GpuArray, dim: int, add: bool) -> GpuArray:
+    def scatter_reduce(
+        self, x: GpuArray, index: GpuArray, src: GpuArray, dim: int, reduce: str, include_self: bool
+    ) -> GpuArray:
+        """x with src[c] combined into [index[c]] along `dim`."""
+        return self._scatter("scatter_reduce", x, index, src, dim, reduce, include_self)
+
+    def _scatter(
+        self, op: str, x: GpuArray, index: GpuArray, src: GpuArray, dim: int, kind: str, include: bool = True
+    ) -> GpuArray:
         backend = self.backend
         device = backend.device
         if not numel(index.shape) or not numel(x.shape):
             return backend.contiguous(x)
-        op = "scatter_add" if add else "scatter"
-        out = backend.empty(x.shape, x.dtype)
+        rest = [d for d in range(len(x.shape)) if d != dim]
+        if rest and kind != "put" and all(not index.strides[d] and index.shape[d] == x.shape[d] for d in rest):
+            # One list of places for all columns.
+            line = GpuArray(index.block, index.dtype, (index.shape[dim],), (index.strides[dim],), index.offset)
+            part = GpuArray(src.block, src.dtype, index.shape, src.strides, src.offset, False)
+            return self._index_combine(op, x, line, part, dim, kind, include)
         fault, code = device.guard(op, self._unknown(op, [(index, x.shape[dim])]))
+        sources = numel(index.shape)
+        if min(x.shape[dim], index.shape[dim]) > WALK_LIMIT or index.shape[dim] > MAX_STEPS:
+            steps = row_major(x.shape)
+            words, rank = kernels.scatter_keys_words(
+                index.shape, code, index.offset, x.shape[dim], steps[dim], index.strides,
+                [0 if d == dim else s for d, s in enumerate(steps)],
+            )  # fmt: skip
+            key = device.pool.take(4 * sources)
+            made = kernels.scatter_keys(backend.code(index.dtype), rank)
+            device.launch(device.pipeline(made), kernels.grid(sources), [index.block.handle, fault, key.handle], words)
+            used = self._row_major(GpuArray(src.block, src.dtype, index.shape, src.strides, src.offset, False))
+            return self._by_keys(x, used, key, sources, numel(x.shape), steps, [0] * len(x.shape), 1, kind, include)
+        out = backend.empty(x.shape, x.dtype)
         words, rank = kernels.scatter_words(
             x.shape, code, (x.offset, index.offset, src.offset), dim, index.shape, x.strides, index.strides, src.strides
         )
-        kernel = kernels.scatter(backend.code(x.dtype), backend.code(index.dtype), rank, add)
+        kernel = kernels.scatter(backend.code(x.dtype), backend.code(index.dtype), rank, kind, include=include)
         handles = [x.block.handle, index.block.handle, src.block.handle, fault, out.block.handle]
         n = numel(x.shape)
         device.launch(device.pipeline(kernel), kernels.grid(n), handles, words, n * index.shape[dim])
@@ -368,6 +414,8 @@ def register(backend: Any) -> None:
         "index_add",
         "scatter",
         "scatter_add",
+        "scatter_reduce",
+        "index_reduce",
         "nll_loss",
         "cat",
         "stack",

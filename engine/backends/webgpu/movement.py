@@ -1,4 +1,4 @@
-"""Operators that only move elements: flips, rolls, repeats, paddings, triangles, diagonals; and running sums along a dimension.
+"""Operators that only move elements: flips, rolls, repeats, paddings, triangles, diagonals.
 
 Most are copies between windows with other strides (a flip is a copy from negative ones), or reads by a few indices that the
 host works out from sizes.
@@ -12,11 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ....webgpu_kernels import scan
-from ....webgpu_kernels.pointwise import rank_class
-from ....webgpu_kernels.wgsl import TYPES
 from ... import dtypes
-from .array import GpuArray, is_row_major, merged, numel, row_major
+from .array import GpuArray, is_row_major, numel, row_major
 from .indexing import Indexing
 from .pointwise import Pointwise
 
@@ -217,43 +214,6 @@ class Movement:
         whole = x if x.contiguous else self.backend.contiguous(x)
         return self._window(whole, (numel(x.shape),), (1,), whole.offset)
 
-    # -- running sums -------------------------------------------------------------------------------------------
-
-    def running(self, name: str, x: GpuArray, dim: int) -> GpuArray:
-        """The sums ("sum") or products ("prod") of all elements up to each along `dim`."""
-        backend = self.backend
-        device = backend.device
-        if not x.shape:
-            return backend.contiguous(x)
-        out = backend.empty(x.shape, x.dtype)
-        if not numel(x.shape):
-            return out
-        rest = [d for d in range(len(x.shape)) if d != dim]
-        sizes, (into, strides) = merged(
-            tuple([x.shape[d] for d in rest]), [tuple([a.strides[d] for d in rest]) for a in (out, x)]
-        )  # fmt: skip
-        outer = rank_class(len(sizes), scan.OUTER_RANKS)
-        lines, count = numel(sizes), x.shape[dim]
-        code = backend.code(x.dtype)
-        cut = count > 2 * scan.CHUNK and lines < 4096
-        chunks, size = (-(-count // scan.CHUNK), scan.CHUNK) if cut else (1, count)
-        words = scan.words(
-            0, x.offset, lines, chunks, size, count, out.strides[dim], x.strides[dim], sizes, into, strides, outer
-        )  # fmt: skip
-        handles = [x.block.handle]
-        if cut:
-            kind = {"f32": dtypes.float32, "i32": dtypes.int32, "u32": dtypes.uint32, "bool": dtypes.int32}[
-                TYPES[code].compute
-            ]
-            totals = backend.empty((lines, chunks), kind)
-            kernel = scan.build(name, code, outer, totals=True)
-            device.launch(device.pipeline(kernel), scan.grid(lines, chunks), [*handles, totals.block.handle], words)
-            before = self.running(name, totals, 1)
-            handles.append(before.block.handle)
-        kernel = scan.build(name, code, outer, begun=cut)
-        device.launch(device.pipeline(kernel), scan.grid(lines, chunks), [*handles, out.block.handle], words)
-        return out
-
 
 def pad_places(mode: str, n: int, left: int, right: int) -> np.ndarray:
     """Where the elements of a padded axis of n elements come from."""
@@ -284,8 +244,6 @@ def register(backend: Any) -> None:
             name = stem.format(rank)
             backend.kernels[name] = _bound(movement.padded, mode)
             backend.kernels[name + "_backward"] = _bound(movement.padded_backward, mode)
-    backend.kernels["cumsum"] = _bound(movement.running, "sum")
-    backend.kernels["cumprod"] = _bound(movement.running, "prod")
 
 
 def _bound(method: Any, first: str) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 from ....webgpu_kernels import norm as norms
 from ....webgpu_kernels import softmax as kernels
 from ....webgpu_kernels.pointwise import rank_class
-from ....webgpu_kernels.wgsl import TYPES
-from .array import GpuArray, merged, numel, row_major
+from ....webgpu_kernels.wgsl import MAX_STEPS, TYPES
+from .array import GpuArray, OnHost, merged, numel, row_major
 from .memory import TooLarge
 
 
@@ -57,9 +57,7 @@ class AlongDimension:
             and all(t % 4 == 0 for s in outer_strides for t in s)
         )  # fmt: skip
         outer = rank_class(len(sizes), kernels.OUTER_RANKS)
-        form = backend.profile.rows
-        if form == "tree" and count < 32:
-            form = "serial"
+        form = row_form(backend.profile.rows, numel(sizes), count, count // 4 if wide else count)
         kernel = kernels.build(self.kind, code, form=form, wide=wide, outer=outer)
         words = kernels.words([0] * len(strides), count, steps, sizes, outer_strides, wide, outer)
         return (
@@ -77,6 +75,21 @@ class AlongDimension:
             made = self(*[part(backend, a, out.shape, *r) for a in arrays], dim)
             backend.copy(part(backend, out, out.shape, *r), made)
         return out
+
+
+def row_form(preferred: str, rows: int, count: int, units: int) -> str:
+    """Who walks rows of `count` elements (`units` reads) a few times: a thread each, or a workgroup each.
+
+    Raises OnHost for rows that are too long for both.
+    """
+    form = preferred
+    if form == "tree" and count < 32:
+        form = "serial"
+    if 4 * units > MAX_STEPS or (rows < 32 and count > 4096):  # a thread must not run long, nor alone
+        form = "tree"
+    if 4 * units > MAX_STEPS * kernels.TREE:
+        raise OnHost(f"rows of {count} elements are more than its kernel takes")
+    return form
 
 
 class Rows:
@@ -118,7 +131,7 @@ class Rows:
         small = [w for w in (weight, bias) if w is not None]
         wide = count % 4 == 0 and x.offset % 4 == 0
         wide = wide and (all(w.offset % 4 == 0 for w in small) if each == "element" else run % 4 == 0 or not small)
-        form = backend.profile.rows
+        form = row_form(backend.profile.rows, rows, count, count // 4 if wide else count)
         kernel = norms.build(
             backend.code(x.dtype), weight=weight and backend.code(weight.dtype), bias=bias and backend.code(bias.dtype), each=each,
             form=form, wide=wide,

@@ -6,13 +6,14 @@ from typing import Any
 
 from ....webgpu_kernels import matmul as kernels
 from ....webgpu_kernels.pointwise import rank_class
-from ....webgpu_kernels.wgsl import MAX_WORKGROUPS, TYPES
-from .array import GpuArray, broadcast, merged, numel, row_major, spread
-from .pointwise import WORD
+from ....webgpu_kernels.wgsl import MAX_STEPS, MAX_WORKGROUPS, TYPES
+from .array import GpuArray, OnHost, broadcast, merged, numel, row_major, span, spread
+from .memory import TooLarge
+from .pointwise import WORD, Pointwise, part
 
 
 class Products:
-    """`mm`, `bmm`, `addmm`, `mv` and `dot` on the device."""
+    """`mm`, `bmm`, `mv`, `dot` and their sums with something on the device."""
 
     def __init__(self, backend: Any):
         self.backend = backend
@@ -37,10 +38,81 @@ class Products:
         backend = self.backend
         return backend.kernels["sum"](self._times(x, y), (0,), False)
 
+    def baddbmm(self, bias: GpuArray, a: GpuArray, b: GpuArray, beta: Any, alpha: Any) -> GpuArray:
+        """alpha * a @ b + beta * bias of stacks of matrices."""
+        return self._joined(self._product(a, b, None, 1, 1), bias, beta, alpha)
+
+    def addbmm(self, bias: GpuArray, a: GpuArray, b: GpuArray, beta: Any, alpha: Any) -> GpuArray:
+        """The same with the products of the stack added up."""
+        total = self.backend.kernels["sum"](self._product(a, b, None, 1, 1), (0,), False)
+        return self._joined(total, bias, beta, alpha)
+
+    def addmv(self, bias: GpuArray, a: GpuArray, x: GpuArray, beta: Any, alpha: Any) -> GpuArray:
+        """alpha * a @ x + beta * bias of a matrix and a vector."""
+        return self._joined(self.mv(a, x), bias, beta, alpha)
+
+    def addr(self, bias: GpuArray, x: GpuArray, y: GpuArray, beta: Any, alpha: Any) -> GpuArray:
+        """alpha * (x y^T) + beta * bias."""
+        column = GpuArray(x.block, x.dtype, (*x.shape, 1), (*x.strides, 0), x.offset, x.contiguous)
+        return self._joined(self._times(column, y), bias, beta, alpha)
+
+    def trace(self, a: GpuArray) -> GpuArray:
+        """The sum of the diagonal of the last two dimensions."""
+        n = min(a.shape[-2:])
+        line = GpuArray(a.block, a.dtype, (*a.shape[:-2], n), (*a.strides[:-2], sum(a.strides[-2:])), a.offset, False)
+        return self.backend.kernels["sum"](line, (len(a.shape) - 2,), False)
+
+    def _joined(self, made: GpuArray, bias: GpuArray, beta: Any, alpha: Any) -> GpuArray:
+        """alpha * made + beta * bias; a bias that is not counted (beta 0) is not read."""
+        if beta == 0:
+            return made if alpha == 1 else self.backend.products["scaled"](made, alpha)
+        return self.backend.products["affine"](made, bias, alpha, beta)
+
     def _times(self, x: GpuArray, y: GpuArray) -> GpuArray:
         return self.backend.products["times"](x, y)
 
     def _product(self, a: GpuArray, b: GpuArray, bias: GpuArray | None, beta: Any, alpha: Any) -> GpuArray:
+        try:
+            return self._whole(a, b, bias, beta, alpha)
+        except TooLarge:
+            made = self._in_pieces(a, b)
+        return made if bias is None else self._joined(made, bias, beta, alpha)
+
+    def _in_pieces(self, a: GpuArray, b: GpuArray) -> GpuArray:
+        """The product of operands that no binding holds: halves along the outermost dimension of the largest, as often as needed."""
+        backend = self.backend
+        lead = broadcast(a.shape[:-2], b.shape[:-2])
+        shape = (*lead, a.shape[-2], b.shape[-1])
+        limit = backend.device.pool.binding_bytes - 512
+        size = backend.itemsize(a.dtype)
+        if numel(shape) * size > limit:
+            dim = next(d for d, s in enumerate(shape) if s > 1)
+            out = backend.empty(shape, a.dtype)
+            for start, end in _halves(shape[dim]):
+                made = self._product(*_cut(backend, a, b, dim - len(shape), start, end), None, 1, 1)
+                backend.copy(part(backend, out, shape, dim, start, end), made)
+            return out
+        whole = max((a, b), key=lambda x: span(x.shape, x.strides))
+        if span(whole.shape, whole.strides) * size <= limit:  # only the blocks are too large
+            a, b = (part(backend, x, x.shape, 0, 0, x.shape[0]) for x in (a, b))
+            return self._whole(a, b, None, 1, 1)
+        axis = max(range(len(whole.shape)), key=lambda d: whole.strides[d] if whole.shape[d] > 1 else -1)
+        if axis == len(whole.shape) - (1 if whole is a else 2):  # along K: two products to add
+            halves = [
+                self._product(
+                    part(backend, a, a.shape, len(a.shape) - 1, *h), part(backend, b, b.shape, len(b.shape) - 2, *h), None, 1, 1
+                )
+                for h in _halves(a.shape[-1])
+            ]  # fmt: skip
+            return backend.joins["sum"](*halves)
+        axis -= len(whole.shape)
+        halves = [
+            self._product(*_cut(backend, a, b, axis, start, end), None, 1, 1)
+            for start, end in _halves(whole.shape[axis])
+        ]
+        return backend.kernels["cat"](halves, len(shape) + axis)
+
+    def _whole(self, a: GpuArray, b: GpuArray, bias: GpuArray | None, beta: Any, alpha: Any) -> GpuArray:
         key = (
             a.dtype, a.shape, a.strides, a.offset & 3, b.shape, b.strides, b.offset & 3,
             bias and (bias.shape, bias.strides), beta == 0,
@@ -123,6 +195,13 @@ class Products:
             chunk = -(-depth // splits)
             chunk += -chunk % 4
             splits = -(-depth // chunk)
+        if -(-chunk // 4) > MAX_STEPS:
+            if compute != "f32":
+                raise OnHost(f"sums of {depth} products are more than its kernel takes")
+            splits = -(-depth // (2 * MAX_STEPS))
+            chunk = -(-depth // splits)
+            chunk += -chunk % 4
+            splits = -(-depth // chunk)
         store4 = n % 4 == 0 and tile.cols >= 4
         with_bias = bias is not None and beta != 0 and splits == 1
         out_code = "f32" if splits > 1 else code
@@ -159,16 +238,31 @@ class Products:
         return shape, nbytes, launches, splits, backend.dtypes.float32 if splits > 1 else a.dtype
 
 
+def _halves(n: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    middle = -(-n // 8) * 4 if n >= 8 else n // 2  # a multiple of four keeps reads of four elements possible
+    return (0, middle), (middle, n)
+
+
+def _cut(backend: Any, a: GpuArray, b: GpuArray, axis: int, start: int, end: int) -> tuple[GpuArray, GpuArray]:
+    """The operands of a part of the result, along `axis` of it (counted from the end)."""
+    out = []
+    for x, own in ((a, -2), (b, -1)):
+        other = axis >= -2 and axis != own
+        if other or -axis > len(x.shape) or x.shape[axis] == 1:
+            out.append(x)
+        else:
+            out.append(part(backend, x, x.shape, len(x.shape) + axis, start, end))
+    return out[0], out[1]
+
+
 def register(backend: Any) -> None:
     """Enter the products into the backend's table."""
-    from .pointwise import Pointwise
-
     products = Products(backend)
     for name in ("mm", "bmm"):
         backend.kernels[name] = products.mm
-    backend.kernels["addmm"] = products.addmm
-    backend.kernels["mv"] = products.mv
-    backend.kernels["dot"] = products.dot
+    for name in ("addmm", "baddbmm", "addbmm", "addmv", "addr", "mv", "dot", "trace"):
+        backend.kernels[name] = getattr(products, name)
+    backend.kernels["vdot"] = products.dot  # complex vectors never come here
     backend.products = {
         "times": Pointwise(backend, "times", "x * y", ("x", "y"), "same"),
         "affine": Pointwise(backend, "affine", "x * a + y * b", ("x", "y", "a", "b"), "same"),

@@ -7,9 +7,11 @@ from typing import Any
 
 from ....webgpu_kernels import reduce as kernels
 from ....webgpu_kernels.pointwise import rank_class
+from ....webgpu_kernels.wgsl import MAX_STEPS
 from ... import dtypes
 from .array import GpuArray, merged, numel, row_major
 from .memory import TooLarge
+from .pointwise import Pointwise, part, slices
 
 _WORDS_OF_EMPTY = {"sum": 0, "mean": float("nan"), "prod": 1, "any": False, "all": True}
 
@@ -32,6 +34,8 @@ class Reduction:
             plan = self.plans[key] = self._plan(x, (dims,) if isinstance(dims, int) else tuple(dims), keepdim)
         shape, dtype, nbytes, passes = plan
         backend = self.backend
+        if passes is None:
+            return self._side_by_side(x, (dims,) if isinstance(dims, int) else tuple(dims), shape)
         device = backend.device
         out = GpuArray(device.pool.take(nbytes), dtype, shape, row_major(shape))
         if not passes:
@@ -51,6 +55,18 @@ class Reduction:
             sources, handles, offset = targets, [b.handle for b in targets], 0
         del sources
         return out
+
+    def _side_by_side(self, x: GpuArray, dims: tuple[int, ...], shape: tuple[int, ...]) -> GpuArray:
+        """The same by way of a copy in which the elements of a result lie in one run."""
+        reduced = sorted(d % len(x.shape) for d in dims)
+        order = [*[d for d in range(len(x.shape)) if d not in reduced], *reduced]
+        turned = GpuArray(
+            x.block, x.dtype, tuple([x.shape[d] for d in order]), tuple([x.strides[d] for d in order]), x.offset, False
+        )
+        count = numel([x.shape[d] for d in reduced])
+        lines = (numel(x.shape) // count, count)
+        made = self(GpuArray(self.backend.contiguous(turned).block, x.dtype, lines, row_major(lines)), (1,), False)
+        return GpuArray(made.block, made.dtype, shape, row_major(shape))
 
     def _plan(self, x: GpuArray, dims: Sequence[int], keepdim: bool) -> tuple[Any, ...]:
         backend = self.backend
@@ -87,6 +103,9 @@ class Reduction:
         columns = not wide and step != 1 and outer[0][1] == 1 and outer[0][0] >= 16
         form = "serial" if columns and outputs >= 256 else backend.profile.rows
         splits = kernels.splits_for(outputs, count, size // 4 if wide else size, form)
+        steps = -(-size // splits) * (count // size) // (kernels.TREE if form == "tree" else 1)
+        if steps > MAX_STEPS and len(inner) > 1:
+            return shape, dtype, nbytes, None  # too many short runs for one thread: they are laid side by side first
         return (
             shape,
             dtype,
@@ -128,8 +147,6 @@ class Reduction:
 
     def _in_pieces(self, x: GpuArray, dims: tuple[int, ...], out: GpuArray) -> GpuArray:
         """The same for an array that no binding holds: slice by slice, merged where the slices cut a reduced dimension."""
-        from .pointwise import part, slices
-
         backend = self.backend
         rows = slices(backend, x.shape, [x])
         dim = rows[0][0]
@@ -142,9 +159,7 @@ class Reduction:
                 backend.copy(part(backend, whole, kept, *r), p)
             return out
         if self.name in ("argmax", "argmin"):
-            raise TooLarge(
-                f"{self.name} over a dimension that is too large for one binding of the WebGPU device; use device='cpu'."
-            )
+            return self._best_of(x, dim, rows, parts, whole, out)
         join = backend.joins.get(self.name)
         total = parts[0]
         for r, p in zip(rows[1:], parts[1:]):
@@ -156,14 +171,29 @@ class Reduction:
         backend.copy(whole, total)
         return out
 
+    def _best_of(
+        self, x: GpuArray, dim: int, rows: Any, parts: list[GpuArray], whole: GpuArray, out: GpuArray
+    ) -> GpuArray:
+        """The place of the extreme of all slices, of the places in each."""
+        backend = self.backend
+        extreme = backend.kernels["amax" if self.name == "argmax" else "amin"]
+        best, value = parts[0], None
+        for r, place in zip(rows, parts):
+            found = extreme(part(backend, x, x.shape, *r), (dim,), True)
+            if value is None:
+                value = found
+                continue
+            best = backend.joins[self.name](value, found, best, place, r[1])
+            value = backend.joins["amax" if self.name == "argmax" else "amin"](value, found)
+        backend.copy(whole, best)
+        return out
+
     def _kept(self, x: GpuArray, dims: tuple[int, ...]) -> GpuArray:
         return self(x, dims if self.name not in ("argmax", "argmin") else dims[0], True)
 
 
 def register(backend: Any) -> None:
     """Enter the reductions into the backend's table."""
-    from .pointwise import Pointwise
-
     for name in ("sum", "mean", "prod", "amax", "amin"):
         backend.kernels[name] = Reduction(backend, name)
     for name in ("any", "all"):
@@ -179,4 +209,14 @@ def register(backend: Any) -> None:
         "all": "x & y",
     }
     backend.joins = {n: Pointwise(backend, f"join_{n}", e, ("x", "y"), "same") for n, e in join.items()}
+    for name, sign in (("argmax", ">"), ("argmin", "<")):
+        later = f"where(isnan(y), logical_not(isnan(x)), logical_and(y {sign} x, logical_not(isnan(x))))"
+        backend.joins[name] = Pointwise(
+            backend,
+            f"join_{name}",
+            f"where({later}, j + start, i)",
+            ("x", "y", "i", "j", "start"),
+            dtypes.int64,
+            first=2,
+        )
     backend.joins["weighted"] = Pointwise(backend, "join_mean", "x * a + y * b", ("x", "y", "a", "b"), "same")

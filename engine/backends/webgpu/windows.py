@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ....webgpu_kernels import windows as kernels
-from ....webgpu_kernels.wgsl import TYPES, fold
+from ....webgpu_kernels.wgsl import MAX_STEPS, TYPES, fold
 from ... import dtypes
-from .array import GpuArray, numel, row_major
+from .array import GpuArray, OnHost, numel, row_major
 
 Ints = tuple[int, ...]
 PATCH_BYTES = 64 << 20
@@ -225,6 +225,8 @@ class Windows:
         backend = self.backend
         device = backend.device
         rank = len(counts)
+        if numel([_longest(axis) for axis in axes]) > MAX_STEPS:
+            raise OnHost(f"windows of more than {MAX_STEPS} elements are more than its kernel takes")
         x = self._whole(x)
         lead, size = x.shape[: len(x.shape) - rank], x.shape[len(x.shape) - rank :]
         shape = (*lead, *counts)
@@ -255,6 +257,15 @@ class Windows:
     def adaptive_max_pool(self, x: GpuArray, counts: Ints) -> tuple[GpuArray, GpuArray]:
         """The same for windows of given number."""
         size = x.shape[len(x.shape) - len(counts) :]
+        if numel(counts) == 1 and numel(size):  # one window: a comparison that many threads share
+            x = self._whole(x)
+            lead = x.shape[: len(x.shape) - len(counts)]
+            lines = self._shaped(x, (numel(lead), numel(size)))
+            shape = (*lead, *counts)
+            value, place = (
+                self.backend.kernels["amax"](lines, (1,), False), self.backend.kernels["argmax"](lines, 1, False)
+            )  # fmt: skip
+            return self._shaped(value, shape), self._shaped(place, shape)
         axes = tuple(("adaptive", n, m) for n, m in zip(size, counts))
         out, places = self._pool("max", x, tuple(counts), axes, (1,) * len(counts), 0)
         assert places is not None
@@ -273,6 +284,8 @@ class Windows:
     def adaptive_avg_pool(self, x: GpuArray, counts: Ints) -> GpuArray:
         """The mean of windows of given number."""
         size = x.shape[len(x.shape) - len(counts) :]
+        if numel(counts) == 1 and numel(size):  # one window: a sum that many threads share
+            return self.backend.kernels["mean"](x, tuple(range(len(x.shape) - len(counts), len(x.shape))), True)
         axes = tuple(("adaptive", n, m) for n, m in zip(size, counts))
         return self._pool("mean", x, tuple(counts), axes, (1,) * len(counts), 0)[0]
 
@@ -309,10 +322,13 @@ class Windows:
 
     def unpool(self, x: GpuArray, places: GpuArray, size: Ints) -> GpuArray:
         """Elements put at their places in planes of `size`, zeros elsewhere; of several the last counts."""
-        return self.put_back(x, places, size, True)
+        return self._put(x, places, size, "last")
 
     def put_back(self, g: GpuArray, places: GpuArray, size: Ints, distinct: bool) -> GpuArray:
         """Elements added up at their places in planes of `size`, or put there where the places are distinct."""
+        return self._put(g, places, size, "each" if distinct else "add")
+
+    def _put(self, g: GpuArray, places: GpuArray, size: Ints, kind: str) -> GpuArray:
         backend = self.backend
         device = backend.device
         g, places = self._whole(g), self._whole(places)
@@ -320,10 +336,13 @@ class Windows:
         out = backend.full((*lead, *size), 0, g.dtype)
         planes, count = numel(lead), numel(g.shape[len(lead) :])
         if planes * count and numel(size):
-            words = (g.offset, places.offset, planes, count, numel(size))
-            made = kernels.put_back(backend.code(g.dtype), backend.code(places.dtype), not distinct)
+            made = device.pipeline(kernels.put_back(backend.code(g.dtype), backend.code(places.dtype), kind))
             handles = [a.block.handle for a in (g, places, out)]
-            device.launch(device.pipeline(made), fold(-(-planes // 64)), handles, words, planes * count)
+            tasks, step = (planes * count, count) if kind == "each" else (planes, MAX_STEPS)
+            for first in range(0, count, step):
+                end = min(count, first + step)
+                words = (g.offset, places.offset, planes, count, numel(size), first, end)
+                device.launch(made, fold(-(-tasks // 64)), handles, words, planes * (end - first))
         return out
 
 
@@ -338,6 +357,11 @@ def window_count(size: int, kernel: int, stride: int, padding: int, dilation: in
     """How many windows an axis has; with `ceil` the last may hang over the end, but must begin inside."""
     n = (size + 2 * padding - dilation * (kernel - 1) - 1 + (stride - 1 if ceil else 0)) // stride + 1
     return n - 1 if ceil and (n - 1) * stride >= size + padding else n
+
+
+def _longest(axis: tuple[Any, ...]) -> int:
+    """The most elements along an axis that a window has."""
+    return axis[2] if axis[0] == "fixed" else -(-axis[1] // max(axis[2], 1)) + 1
 
 
 def _windows(axis: tuple[Any, ...]) -> np.ndarray:
