@@ -1,0 +1,1 @@
+"""Compiled objects and measured choices on disk."""

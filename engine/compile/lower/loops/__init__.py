@@ -1,0 +1,1 @@
+"""The loop-level form that every printer prints: index arithmetic, scalar expressions, statements."""

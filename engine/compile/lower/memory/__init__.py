@@ -1,0 +1,1 @@
+"""Where arrays live: one arena, reused by lifetime."""

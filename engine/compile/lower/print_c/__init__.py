@@ -1,0 +1,1 @@
+"""Kernels as C, and the C compiler."""

@@ -1,0 +1,1 @@
+"""Prepared segments: what runs on a call."""

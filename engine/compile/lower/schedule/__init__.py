@@ -1,0 +1,1 @@
+"""Which values are computed together in one kernel, and why others are not."""

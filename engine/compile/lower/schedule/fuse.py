@@ -1,0 +1,323 @@
+"""The schedule: anchors put into groups, library calls between them, in an order that respects what depends on what.
+
+Anchors are taken in the order of the program. Each tries the groups with which it shares most bytes, and begins a new one where
+all refuse; the reasons are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..loops.index import product
+from ..simplify.translate import Program
+from ..values import Value
+from .anchors import FLOATING_KINDS, GIVEN_KINDS, LIBRARY_KINDS, affine, below, choose, live
+from .groups import Group, Refused
+
+TRIES = 6
+"""Groups that an anchor tries, those with most shared bytes first."""
+
+
+@dataclass
+class Caps:
+    """What a kernel of the device may use. `buffers` None means any number."""
+
+    buffers: int | None = None
+    rows: bool = True
+    """Whether one kernel may walk a row several times."""
+
+
+@dataclass
+class Unit:
+    """One step: a group, or a library value."""
+
+    number: int
+    group: Group | None = None
+    value: Value | None = None
+    before: int = 0
+    """The units this one depends on, as bits."""
+
+
+@dataclass
+class Schedule:
+    """What runs, in order; which values stand in memory; what was not fused."""
+
+    units: list[Unit]
+    memory: set[Value]
+    """Values that kernels write to memory, or that are given or made by library calls."""
+
+    anchors: set[Value]
+    results: list[Value | None]
+    """For each output the value whose memory holds it (views that keep the order are looked through)."""
+
+    refused: list[dict[str, str]] = field(default_factory=list)
+
+
+def bare(v: Value) -> Value:
+    """What a chain of views that keep all elements in order looks at."""
+    while v.kind == "view" and _keeps_order(v):
+        v = v.args[0]
+    return v
+
+
+def _keeps_order(v: Value) -> bool:
+    from ..values import canonical
+
+    steps, offset = v.data
+    source = v.args[0]
+    return (
+        source.strides is None
+        and offset.number == 0
+        and steps == canonical(v.shape)
+        and product(v.shape) == source.numel()
+    )
+
+
+def schedule(program: Program, caps: Caps | None = None) -> Schedule:
+    """Put the program's values into kernels and library calls."""
+    caps = caps or Caps()
+    results = [None if o.value is None else bare(o.value) for o in program.outputs]
+    order = live(r for r in results if r is not None)
+    stored = _stored(order, results)
+    anchors = choose(order, stored)
+    return _Scheduler(order, stored, anchors, caps, results).run()
+
+
+def _stored(order: list[Value], results: Iterable[Value | None]) -> set[Value]:
+    """Values that memory must hold: results, and what library calls read."""
+    out = {r for r in results if r is not None}
+    for v in order:
+        if v.kind not in LIBRARY_KINDS:
+            continue
+        for a in v.args:
+            base = below(a)
+            seen = affine(a) if v.kind in ("product", "call") else None
+            if v.kind in ("scatter", "cat"):
+                out.add(bare(a))
+            elif seen is not None and (v.kind == "call" or _for_blas(a, seen)):
+                out.add(base)
+            else:
+                out.add(a)
+    return out
+
+
+def _for_blas(v: Value, seen: Any) -> bool:
+    """Whether the matrices of a value have one dimension of stride 1, so that BLAS can read them."""
+    _, steps, _ = seen
+    rows, columns = steps[-2], steps[-1]
+    m, n = v.shape[-2:]
+    inner = [s for s, k in ((rows, m), (columns, n)) if k.number != 1]
+    if any(s.number == 0 for s in inner):
+        return False
+    return not inner or any(s.number == 1 for s in inner)
+
+
+class _Scheduler:
+    def __init__(self, order: list[Value], stored: set[Value], anchors: set[Value], caps: Caps, results: Any):
+        self.order, self.stored, self.anchors, self.caps, self.results = order, stored, anchors, caps, results
+        self.units: list[Unit] = []
+        self.unit_of: dict[Value, Unit] = {}
+        self.placed: set[Value] = set()
+        self.refused: list[dict[str, str]] = []
+
+    def run(self) -> Schedule:
+        for v in self.order:
+            if v.kind in LIBRARY_KINDS:
+                self._library(v)
+            elif v.kind == "item":
+                self.unit_of[v] = self.unit_of[v.args[0]]
+            elif v in self.anchors:
+                self._anchor(v)
+        self._merge()
+        memory = {v for v in self.order if v.kind in GIVEN_KINDS or v.kind in LIBRARY_KINDS}
+        memory |= {v for v in self.stored if v in self.anchors}
+        for u in self.units:
+            if u.group is not None:
+                memory |= {v for v in u.group.reads if v in self.anchors}
+        return Schedule(self._ordered(), memory, self.anchors, self.results, self.refused)
+
+    # -- dependencies ---------------------------------------------------------------------------
+
+    def _leaves(self, anchor: Value) -> dict[Value, None]:
+        """What an anchor reads from memory or from other anchors."""
+        out: dict[Value, None] = {}
+        seen: set[Value] = set()
+        todo = list(anchor.args)
+        while todo:
+            v = todo.pop()
+            if v in seen:
+                continue
+            seen.add(v)
+            if v.kind in FLOATING_KINDS and v not in self.anchors:
+                todo.extend(v.args)
+            else:
+                out[v] = None
+        return out
+
+    def _depend(self, unit: Unit, leaves: Iterable[Value]) -> None:
+        before = unit.before
+        for v in leaves:
+            u = self.unit_of.get(v)
+            if u is not None and u is not unit:
+                before |= u.before | (1 << u.number)
+        if before != unit.before:
+            unit.before = before
+            bit = 1 << unit.number
+            for w in self.units:
+                if w.before & bit:
+                    w.before |= before
+
+    def _library(self, v: Value) -> None:
+        unit = Unit(len(self.units), value=v)
+        self.units.append(unit)
+        self.unit_of[v] = unit
+        reads: list[Value] = []
+        for a in v.args:
+            while a.kind in FLOATING_KINDS and a not in self.anchors:
+                a = a.args[0]
+            reads.append(a)
+        self._depend(unit, reads)
+
+    # -- anchors --------------------------------------------------------------------------------
+
+    def _anchor(self, anchor: Value) -> None:
+        leaves = self._leaves(anchor)
+        groups: dict[int, Unit] = {}
+        for v in leaves:
+            u = self.unit_of.get(v)
+            if u is not None and u.group is not None:
+                groups[u.number] = u
+        for u in self.units:
+            if u.group is not None and any(v in u.group.reads for v in leaves):
+                groups[u.number] = u
+        ranked = sorted(groups.values(), key=lambda u: (-u.group.shared_bytes(leaves), -u.number))  # type: ignore[union-attr]
+        for u in ranked[:TRIES]:
+            assert u.group is not None
+            try:
+                joined = self._try(u, anchor, leaves)
+            except Refused as reason:
+                self.refused.append({
+                    "first": _name(u.group.anchors[-1]), "second": _name(anchor), "reason": str(reason),
+                })  # fmt: skip
+                continue
+            u.group = joined
+            self._settle(u, anchor, leaves)
+            return
+        unit = Unit(len(self.units), group=Group(len(self.units)))
+        self.units.append(unit)
+        assert unit.group is not None
+        unit.group.settled = set(self.placed)
+        unit.group.begin(anchor)
+        self._settle(unit, anchor, leaves)
+
+    def _settle(self, unit: Unit, anchor: Value, leaves: Iterable[Value]) -> None:
+        self.unit_of[anchor] = unit
+        self.placed.add(anchor)
+        self._depend(unit, leaves)
+
+    def _try(self, unit: Unit, anchor: Value, leaves: Iterable[Value]) -> Group:
+        bit = 1 << unit.number
+        for v in leaves:
+            u = self.unit_of.get(v)
+            if u is not None and u is not unit and u.before & bit:
+                raise Refused(f"{_name(v)} stands between them: it needs the one and is needed by the other")
+        assert unit.group is not None
+        trial = unit.group.copy()
+        trial.settled = self.placed - set(trial.anchors)
+        trial.add(anchor, trial.place(anchor))
+        if self.caps.buffers is not None:
+            count = len(trial.reads) + len([a for a in trial.anchors if a in self.stored or a.kind == "reduce"])
+            if count > self.caps.buffers:
+                raise Refused(f"together they need {count} buffers; a kernel of the device can bind {self.caps.buffers}")
+        return trial
+
+    def _merge(self) -> None:
+        """Whole groups that read the same, or of which one reads what the other writes, put together where that is possible."""
+        groups = [u for u in self.units if u.group is not None]
+        for later in reversed(groups):
+            assert later.group is not None
+            reads = set(later.group.reads)
+            ranked = []
+            for u in groups:
+                if u is later or u.group is None or not u.group.anchors:
+                    continue
+                shared = u.group.shared_bytes(reads) + later.group.shared_bytes(a for a in u.group.anchors)
+                if shared:
+                    ranked.append((-shared, u.number, u))
+            for _, _, u in sorted(ranked)[:TRIES]:
+                joined = self._joined(u, later)
+                if joined is not None:
+                    self._absorb(u, later, joined)
+                    groups.remove(later)
+                    break
+
+    def _joined(self, u: Unit, later: Unit) -> Group | None:
+        """The anchors of both in one group, or None where something stands between them or does not fit."""
+        assert u.group is not None and later.group is not None
+        for w in self.units:
+            # A third unit that needs one of them and is needed by the other.
+            for first, second in ((u, later), (later, u)):
+                if w not in (u, later) and w.before >> first.number & 1 and second.before >> w.number & 1:
+                    return None
+        order = [v for v in self.order if v in u.group.anchors or v in later.group.anchors]
+        trial = Group(u.number)
+        trial.settled = self.placed - set(order)
+        first = max(order, key=_elements)  # the larger loops first, so that the others find their places in them
+        if self._leaves(first).keys() & set(order):
+            first = order[0]
+        trial.begin(first)
+        left = [v for v in order if v is not first]
+        while left:
+            progress = False
+            for v in list(left):
+                if self._leaves(v).keys() & set(left):
+                    continue
+                step = trial.copy()
+                step.settled = trial.settled
+                try:
+                    step.add(v, step.place(v))
+                except Refused:
+                    continue
+                trial, progress = step, True
+                left.remove(v)
+            if not progress:
+                return None
+        if self.caps.buffers is not None:
+            if len(trial.reads) + len([a for a in trial.anchors if a in self.stored or a.kind == "reduce"]) > self.caps.buffers:
+                return None
+        return trial
+
+    def _absorb(self, u: Unit, later: Unit, joined: Group) -> None:
+        u.group, later.group = joined, None
+        self.units.remove(later)
+        for a in joined.anchors:
+            self.unit_of[a] = u
+        bit, gone = 1 << u.number, 1 << later.number
+        u.before = (u.before | later.before) & ~bit & ~gone
+        for w in self.units:
+            if w.before & gone:
+                w.before = (w.before & ~gone) | bit | u.before
+            elif w.before & bit:
+                w.before |= u.before
+
+    def _ordered(self) -> list[Unit]:
+        done = 0
+        left = list(self.units)
+        out: list[Unit] = []
+        while left:
+            ready = next(u for u in left if u.before & ~done == 0)  # there is one: what would make a ring was refused
+            left.remove(ready)
+            out.append(ready)
+            done |= 1 << ready.number
+        return out
+
+
+def _elements(v: Value) -> int:
+    source = v.args[0] if v.kind == "reduce" else v
+    return source.numel().number or 1 << 20
+
+
+def _name(v: Value) -> str:
+    return next(reversed(v.origins), f"value {v.id}")
