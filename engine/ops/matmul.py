@@ -279,7 +279,7 @@ def _factors(input: Tensor, beta: Any, alpha: Any) -> tuple[Any, Any]:
 
 def _expands(input: Tensor, shape: tuple[int, ...]) -> None:
     """Raise RuntimeError where `input` cannot be expanded to the result's shape."""
-    if tuple(input._data.shape) != shape:
+    if input.ndim != len(shape) or tuple(input._data.shape) != shape:
         expand_strides(input._data.shape, input.stride(), shape)
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from .. import dispatch, dtypes
-from ..tensor import Tensor
+from ..backends.base import backend as backend_of
+from ..device import resolve
+from ..tensor import Tensor, wrap
 from .creation import number_as, of_array
 from .declare import into, operator
 
@@ -83,7 +85,7 @@ def _bounds(args: tuple[Any, ...], start: Any, end: Any, step: Any, function: st
     step = _number(1 if step is None else step, function, "step")
     if step == 0:
         raise RuntimeError("step must be nonzero")
-    if not (math.isfinite(start) and math.isfinite(end)):
+    if not all(isinstance(v, int) or math.isfinite(v) for v in (start, end)):
         raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
@@ -102,6 +104,13 @@ def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out
         dtypes.get_default_dtype() if any(isinstance(v, float) for v in (first, last, step)) else dtypes.int64
     )  # fmt: skip
     _computes("arange", kind, (dtypes.INTEGRAL, dtypes.FLOATING))
+    if kind.category == dtypes.INTEGRAL and all(isinstance(v, int) for v in (first, last, step)):
+        home = backend_of(resolve(device).type)
+        made = home.arange(first, step, -((first - last) // step), kind)
+        if made is not None:
+            made = wrap(made, kind, home)
+            made = made.requires_grad_() if requires_grad else made
+            return made if out is None else into(out, made, "arange")
     if kind.category == dtypes.INTEGRAL:
         a, b, by = (number_as(v, dtypes.int64) for v in (first, last, step))
         count = math.ceil((last - first) / step) if kind is not dtypes.int64 else -((a - b) // by)

@@ -173,7 +173,7 @@ def read_item(tracing: Tracing, t: Tensor) -> Any:
     else:
         raise RuntimeError(f"the number in a tensor of {t.dtype} cannot stand for itself in a graph")
     node.meta["val"] = made
-    node.meta["impure"] = False
+    node.meta["impure"] = True  # numbers name it by symbol, not by an edge
     return made
 
 

@@ -16,9 +16,11 @@ from ... import dtypes
 from ...backends.base import Backend, Kernel
 from ...ops.table import Op
 from ...shapes import broadcast_shapes
+from ...state import state
+from ...tensor import wrap
 from .array import FakeArray, FakeMemory, FakeRoot
 from .layout import kept_order, row_major
-from .rules import LAYOUTS, SHAPES
+from .rules import FORMULAS, LAYOUTS, SHAPES
 from .symbolic import DataDependent
 
 
@@ -32,6 +34,7 @@ class FakeBackend(Backend):
         super().__init__()
         self.name = name  # type: ignore[misc]
         self.wide = dtypes.float64 if name == "cpu" else None
+        self.decompose = decompose
         self.fuses = name == "cpu" and not decompose
         self.keeps_order = name == "cpu"
         self.recorder: Any = None
@@ -160,12 +163,15 @@ class FakeBackend(Backend):
 
     def _by_rule(self, op: Op) -> Kernel:
         rule = SHAPES.get(op.name) or op.shape
+        formula = FORMULAS.get(op.name) if self.decompose else None
         layout = LAYOUTS.get(op.name)
         count = len(op.tensors)
 
         def kernel(*args: Any) -> Any:
             tensors, statics = (tuple(args[0]), args[1:]) if op.list_input else (args[:count], args[count:])
             first = next(a for a in tensors if a is not None)
+            if formula is not None:
+                return self._decomposed(formula, args[:count], statics)
             if rule is None:
                 raise DataDependent(op.name, first)
             shapes = [None if a is None else a.shape for a in tensors]
@@ -181,6 +187,14 @@ class FakeBackend(Backend):
             return outs if op.multi else outs[0]
 
         return kernel
+
+    def _decomposed(self, formula: Any, tensors: Any, statics: Any) -> Any:
+        """What a formula written with operators makes of the arrays."""
+        before, state.grad_enabled = state.grad_enabled, False
+        try:
+            return formula(*[None if a is None else wrap(a, a._dtype, self) for a in tensors], *statics)._data
+        finally:
+            state.grad_enabled = before
 
     def _result(self, shape: Any, dtype: Any, layout: Any, tensors: Any, statics: Any) -> FakeArray:
         shape = tuple(shape)

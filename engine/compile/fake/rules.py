@@ -37,3 +37,17 @@ def _as_first(shape: Any, tensors: Any, statics: Any) -> Any:
 
 
 LAYOUTS: dict[str, Callable[..., Any]] = {"clone": _as_first, "to_dtype": _as_first}
+
+
+def _softmax(x: Any, dim: int) -> Any:
+    e = (x - x.amax(dim, keepdim=True)).exp()
+    return e / e.sum(dim, keepdim=True)
+
+
+def _log_softmax(x: Any, dim: int) -> Any:
+    shifted = x - x.amax(dim, keepdim=True)
+    return shifted - shifted.exp().sum(dim, keepdim=True).log()
+
+
+FORMULAS: dict[str, Callable[..., Any]] = {"softmax": _softmax, "log_softmax": _log_softmax}
+"""Primitives that level-2 graphs have as formulas of simpler ones: functions of tensors and statics."""

@@ -73,9 +73,9 @@ class ShapeEnv:
             self.ranges[made] = (0, None)
         return SymInt(E.symbol(made), self)
 
-    def integer(self, hint: int, source: Any = None, name: str | None = None) -> SymInt:
-        """A symbolic integer that may have any value."""
-        made = self._fresh("i", int(hint), source, name)
+    def integer(self, hint: int | None, source: Any = None, name: str | None = None) -> SymInt:
+        """A symbolic integer that may have any value; with hint None it is not known before the graph runs."""
+        made = self._fresh("i", None if hint is None else int(hint), source, name)
         self.ranges[made] = (None, None)
         return SymInt(E.symbol(made), self)
 
@@ -115,6 +115,8 @@ class ShapeEnv:
 
     def hint_of(self, e: Expr) -> int:
         """The value of an expression in the call that is being captured."""
+        if any(self.hints[s] is None for s in e.symbols()):
+            raise DataDependent("a decision by a number that only running the graph gives")
         return e.evaluate(self.hints)
 
     def decide(self, op: str, a: Expr, b: Expr, why: str = "") -> bool:

@@ -1,0 +1,91 @@
+"""A compiled graph as the engine sees it: forward and backward of generated code, joined to the tape as one node.
+
+`AotFunction` takes a level-1 graph. On the first call with a pattern of gradient modes it traces forward, backward, writes to
+inputs and gradients set into a graph of primitives, splits it, and hands the parts to a graph compiler. Afterwards a call runs
+the forward part, writes what inputs must have, rebuilds views, and hangs a node on the results that will run the backward part.
+Where tracing fails, the level-1 graph runs operator by operator, and `reason` says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...state import state
+from ...tensor import Tensor
+from ..graph import GraphModule
+from .variant import Variant, build
+
+Compiler = Callable[[GraphModule, Sequence[Any]], Callable[..., Any]]
+"""From a level-2 graph and the specs of its inputs to something that takes tensors and returns the flat results."""
+
+_MOVES_GRADIENTS = ("backward", "get_grad", "set_grad", "grad")
+
+
+class AotFunction:
+    """Callable with the level-1 graph's inputs; `variants` are what was compiled, by gradient pattern."""
+
+    def __init__(
+        self,
+        gm: GraphModule,
+        example_inputs: Sequence[Any],
+        compiler: Compiler,
+        backward_compiler: Compiler | None = None,
+    ):
+        self.gm = gm
+        self.examples = list(example_inputs)
+        self.compiler = compiler
+        self.backward_compiler = backward_compiler or compiler
+        self.variants: dict[Any, Variant | None] = {}
+        self.reason: str | None = None
+        self.constants = [n for n, v in gm.constants.items() if isinstance(v, Tensor)]
+        self.touches_grads = bool(gm.meta.get("moves_gradients")) or any(
+            (n.target if isinstance(n.target, str) else getattr(n.target, "__name__", "")) in _MOVES_GRADIENTS
+            for n in gm.graph
+            if n.op in ("call_function", "call_method")
+        )
+
+    def __call__(self, *inputs: Any) -> Any:
+        given: list[Any] = (
+            [*inputs, *[self.gm.constants[n] for n in self.constants]] if self.constants else list(inputs)
+        )
+        key = self._key(given)
+        variant = self.variants.get(key, _MISSING)
+        if variant is _MISSING:
+            variant = self.variants[key] = self._compile(given)
+        if variant is None or _share_memory(given, variant):
+            return self.gm(*inputs)
+        return variant(given)
+
+    def _key(self, given: list[Any]) -> Any:
+        """What of the inputs' gradients the compiled code depends on."""
+        needs = tuple([isinstance(t, Tensor) and t.requires_grad for t in given])
+        if not self.touches_grads:
+            return (state.grad_enabled, needs if state.grad_enabled else None)
+        return (state.grad_enabled, needs, tuple([isinstance(t, Tensor) and t._grad is not None for t in given]))
+
+    def _compile(self, given: list[Any]) -> Variant | None:
+        try:
+            return build(self, given)
+        except Exception as error:  # whatever it is, running the operators shows it where it belongs
+            self.reason = f"{type(error).__name__}: {error}"
+            if state.__dict__.get("raise_in_aot"):
+                raise
+            return None
+
+
+_MISSING: Any = object()
+
+
+def _share_memory(given: list[Any], variant: Variant) -> bool:
+    """Whether an input that is written to shares memory with another input: then the order of operators matters."""
+    if not variant.mutated:
+        return False
+    count: dict[int, int] = {}
+    for i in variant.memory_inputs:
+        t = given[i]
+        key = id(getattr(t._storage, "owner", t._storage).data)
+        count[key] = count.get(key, 0) + 1
+    return any(
+        count[id(getattr(given[i]._storage, "owner", given[i]._storage).data)] > 1 for i in variant.mutated_given
+    )

@@ -1,0 +1,499 @@
+"""One compiled form of a level-1 graph: traced, split, and run.
+
+`build` traces on fakes and compiles; `Variant` is what a call runs. Inputs are counted as the caller gives them (the graph's
+parameters, then its constants); gradients that are there already when the graph begins are inputs of the trace as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ... import dispatch
+from ...autograd.node import Node as TapeNode
+from ...autograd.op_node import FREED, Saved
+from ...autograd.run import run_backward
+from ...func.trees import flatten
+from ...state import state
+from ...tensor import Tensor, gradient_edge
+from ..fake import fake_like, is_symbolic
+from ..graph import GraphModule, Node, TensorSpec
+from ..graph.passes import eliminate_common_subexpressions
+from . import creations
+from .partition import Decision, partition
+from .trace import Tracing, run_level1
+
+
+class Boundary(TapeNode):
+    """Stands for the history of an input that is no leaf."""
+
+    __slots__ = ()
+
+    def apply(self, grads: list[Any]) -> list[Any]:
+        return []
+
+
+class CompiledFunctionBackward(TapeNode):
+    """The tape node of a compiled graph. `watched` are tensors that eager execution would have saved: changing them is an error."""
+
+    __slots__ = ("numbers", "variant", "watched")
+
+    def apply(self, grads: list[Any]) -> list[Any]:
+        saved = self.saved
+        if saved is None:
+            raise RuntimeError(FREED)
+        if state.grad_enabled:
+            raise RuntimeError(
+                "the backward pass of a compiled function cannot be differentiated again (create_graph=True): run this function without "
+                "torch.compile, or compile the function that takes both derivatives"
+            )
+        variant = self.variant
+        for s in self.watched:
+            s.unpack(self)
+        values = [s.unpack(self).detach_shallow() for s in saved]
+        tangents = []
+        for g, (shape, dtype, device) in zip(grads, self.outputs, strict=True):
+            if g is None:
+                from ...ops.creation import zeros
+
+                g = zeros(shape, dtype=dtype, device=device)
+            tangents.append(g.detach_shallow())
+        got = variant.backward(*values, *self.numbers, *tangents)
+        out: list[Any] = [None] * len(self.edges)
+        for i, g in zip(variant.gradient_places, got, strict=True):
+            if g is not None and self.edges[i] is not None:
+                out[i] = g.detach_shallow() if isinstance(g, Tensor) else g
+        return out
+
+    def release(self) -> None:
+        self.saved = None
+        self.watched = ()
+
+
+class SpentBackward(TapeNode):
+    """The history of a result whose graph was walked already inside the compiled function."""
+
+    __slots__ = ()
+
+    def apply(self, grads: list[Any]) -> list[Any]:
+        raise RuntimeError(FREED)
+
+    def release(self) -> None:
+        """Nothing is saved here."""
+
+
+@dataclass(slots=True)
+class Place:
+    """Where one result comes from: `kind` is "value" (flat output `index`), "plain" (`value`), "input" (the input itself),
+    "view" (views of input `index`), "base" (views of flat output `index`), or "same" (result `index`)."""
+
+    kind: str
+    index: int = 0
+    views: list[Any] = field(default_factory=list)
+    value: Any = None
+
+
+class Variant:
+    """Runs compiled code: see the module."""
+
+    def __init__(self) -> None:
+        self.joint: GraphModule | None = None
+        self.forward_graph: GraphModule = None  # type: ignore[assignment]
+        self.backward_graph: GraphModule | None = None
+        self.forward: Callable[..., Any] = None  # type: ignore[assignment]
+        self.backward: Callable[..., Any] = None  # type: ignore[assignment]
+        self.decisions: list[Decision] = []
+        self.rebuild: Callable[[list[Any]], Any] = lambda parts: parts
+        self.places: list[Place] = []
+        self.memory_inputs: list[int] = []
+        self.grad_inputs: list[int] = []
+        """Given tensors whose `.grad`, there already, is an input too."""
+        self.mutated: list[tuple[int, int, bool]] = []
+        """(trace input, flat output, whether its history changes) of inputs that are written to."""
+        self.mutated_given: list[int] = []
+        self.grads: list[tuple[int, Place | None]] = []
+        """(given tensor, its new gradient) for gradients set."""
+        self.flags: list[tuple[int, bool]] = []
+        self.count = 0
+        """Flat outputs before the saved values."""
+        self.tensors_saved = 0
+        self.differentiable: list[int] = []
+        """Flat outputs that the tape node is hung on, in the order of its outputs."""
+        self.spent: list[int] = []
+        self.edge_inputs: list[int] = []
+        """Given tensors that gradients flow to, in the order of the node's edges."""
+        self.gradient_places: list[int] = []
+        self.watched_inputs: list[int] = []
+        self.watched_outputs: list[int] = []
+        self.symbols: dict[str, tuple[int, int]] = {}
+
+    def __call__(self, given: list[Any]) -> Any:
+        flat = [*given, *[given[i]._grad for i in self.grad_inputs]] if self.grad_inputs else given
+        edges = None
+        if self.edge_inputs:
+            edges = tuple([gradient_edge(given[i]) if given[i].requires_grad else None for i in self.edge_inputs])
+        before, state.grad_enabled = state.grad_enabled, False
+        try:
+            made = self.forward(*flat)
+        finally:
+            state.grad_enabled = before
+        made = list(made)
+        node = None
+        if edges is not None:
+            node = CompiledFunctionBackward(None, edges)
+            node.variant = self
+            node.outputs = tuple(
+                [(made[i]._data.shape, made[i]._dtype, made[i]._storage.backend.name) for i in self.differentiable]
+            )
+            for k, i in enumerate(self.differentiable):
+                _hang(made[i], node, k)
+        for i in self.spent:
+            _hang(made[i], SpentBackward(None, ()), 0)
+        for i, o, history in self.mutated:
+            _write(flat[i], made[o], history)
+        for i, flag in self.flags:
+            given[i]._requires_grad = flag
+        results: list[Any] = []
+        for place in self.places:
+            results.append(self._result(place, made, given, results))
+        for i, place in self.grads:
+            given[i]._grad = None if place is None else self._result(place, made, given, results)
+        if node is not None:
+            end = self.count + self.tensors_saved
+            outputs = {i: k for k, i in enumerate(self.differentiable)}
+            saved = []
+            for t in made[self.count : end]:
+                k = next((outputs[i] for i in outputs if made[i] is t), None)
+                saved.append(Saved(t, output_of=k))
+            node.saved = saved
+            node.numbers = tuple(made[end:])
+            node.watched = [
+                *[Saved(given[i]) for i in self.watched_inputs],
+                *[Saved(made[o], output_of=outputs.get(o)) for o in self.watched_outputs],
+            ]
+        return self.rebuild(results)
+
+    def _result(self, place: Place, made: list[Any], given: list[Any], results: list[Any]) -> Any:
+        kind = place.kind
+        if kind == "value":
+            return made[place.index]
+        if kind == "plain":
+            return self._number(place.value, given) if is_symbolic(place.value) else place.value
+        if kind == "input":
+            return given[place.index]
+        if kind == "same":
+            return results[place.index]
+        t = given[place.index] if kind == "view" else made[place.index]
+        for op, statics in place.views:
+            t = dispatch.call(op, (t,), tuple([self._static(s, given) for s in statics]))
+        return t
+
+    def _static(self, s: Any, given: list[Any]) -> Any:
+        if type(s) is tuple:
+            return tuple([self._static(x, given) for x in s])
+        return self._number(s, given) if is_symbolic(s) else s
+
+    def _number(self, n: Any, given: list[Any]) -> Any:
+        values = {}
+        for s in n.free_symbols():
+            i, d = self.symbols[s]
+            values[s] = given[i] if d < 0 else given[i].shape[d]
+        return n.evaluate(values)
+
+
+def _hang(t: Tensor, node: TapeNode, number: int) -> None:
+    t._requires_grad, t._grad_fn, t._output_nr = True, node, number
+
+
+def _write(target: Tensor, value: Tensor, history: bool) -> None:
+    """Write a new value into an input, with its history where the function changed that."""
+    if history:
+        dispatch.write(target, value)
+        return
+    target._storage.backend.copy(target._data, value._data)
+    target._storage.version += 1
+
+
+# -- building -------------------------------------------------------------------------------------
+
+
+def build(owner: Any, given: list[Any]) -> Variant:
+    """Trace and compile for inputs like `given`; raises whatever the traced operators raise."""
+    out = Variant()
+    gm = owner.gm
+    env = next((s.env for e in owner.examples for s in _symbolic_sizes(e)), None)
+    tracing = Tracing(env)
+    names = [n.name for n in gm.graph.placeholders] + owner.constants
+    twins: list[Any] = []
+    edges: list[Any] = []
+    before, state.modes = state.modes, ()
+    try:
+        with tracing.active():
+            for i, (value, name) in enumerate(zip(given, names, strict=True)):
+                example = owner.examples[i] if i < len(owner.examples) else value
+                twins.append(_twin(tracing, value, example, name))
+            for t, real in zip(twins, given, strict=True):
+                edges.append(gradient_edge(t) if isinstance(t, Tensor) and real.requires_grad else None)
+            if owner.touches_grads:
+                for i, (t, real) in enumerate(zip(twins, given, strict=True)):
+                    if isinstance(real, Tensor) and real._grad is not None:
+                        t._grad = _twin(tracing, real._grad, real._grad, f"{names[i]}_grad")
+                        out.grad_inputs.append(i)
+            constants = dict(zip(owner.constants, twins[len(names) - len(owner.constants) :], strict=True))
+            tracing.__dict__["constants"] = constants
+            result = run_level1(tracing, gm, twins[: len(names) - len(owner.constants)])
+            _assemble(out, owner, tracing, twins, given, edges, result)
+    finally:
+        state.modes = before
+    _compile(out, owner)
+    return out
+
+
+def _twin(tracing: Tracing, value: Any, example: Any, name: str) -> Any:
+    if not isinstance(value, Tensor):
+        return tracing.add_input(example if is_symbolic(example) else value, name)
+    sizes = dict(enumerate(example._data.shape)) if isinstance(example, Tensor) else {}
+    twin = tracing.add_input(fake_like(value, sizes, backends=tracing.recorder.backend), name)
+    if value.grad_fn is not None:
+        twin._grad_fn = Boundary(None, ())
+        twin._grad_fn.outputs = ((twin._data.shape, twin._dtype, twin._storage.backend.name),)
+        twin._retains = True  # reading .grad of what is no leaf says nothing here
+    return twin
+
+
+def _symbolic_sizes(example: Any) -> list[Any]:
+    if isinstance(example, Tensor):
+        return [s for s in example._data.shape if is_symbolic(s)]
+    return [example] if is_symbolic(example) else []
+
+
+def _assemble(
+    out: Variant, owner: Any, tracing: Tracing, twins: list[Any], given: list[Any], edges: list[Any], result: Any
+) -> None:
+    """Say where every result comes from, and make the joint graph's output."""
+    recorder = tracing.recorder
+    leaves, out.rebuild = flatten(result)
+    flat: list[Any] = []  # nodes or numbers
+    flat_tensors: list[Any] = []  # the fakes they are
+
+    def emit(t: Tensor) -> int:
+        flat.append(recorder.value(t._data))
+        flat_tensors.append(t)
+        return len(flat) - 1
+
+    grads = [(i, t._grad) for i, t in enumerate(twins) if isinstance(t, Tensor) and _grad_changed(tracing, out, i, t)]
+    wanted = [*leaves, *[g for _, g in grads if g is not None]]
+    groups: dict[int, list[Tensor]] = {}
+    for t in wanted:
+        if isinstance(t, Tensor):
+            members = groups.setdefault(id(t._data.memory), [])
+            if all(m is not t for m in members):
+                members.append(t)
+    bases: dict[int, int] = {}
+    seen: dict[int, int] = {}
+    places: list[Place] = []
+
+    def place_of(t: Any) -> Place:
+        if not isinstance(t, Tensor):
+            return Place("plain", value=t)
+        if id(t) in seen:
+            return Place("same", seen[id(t)])
+        owner_input = tracing.owner_input(t)
+        chain = recorder.chain(t._data)
+        if owner_input is not None:
+            if owner_input >= len(given):  # the memory of a gradient that was there before
+                i = out.grad_inputs[owner_input - len(given)]
+                if t is not twins[i]._grad:
+                    raise RuntimeError("a view of a gradient is returned")
+                raise RuntimeError("a gradient that was there before is returned")
+            if t is twins[owner_input]:
+                return Place("input", owner_input)
+            return Place("view", owner_input, chain)
+        memory = id(t._data.memory)
+        if len(groups[memory]) == 1:
+            return Place("value", emit(t))
+        if memory not in bases:
+            base = next((m for m in groups[memory] if not recorder.chain(m._data)), None)
+            if base is None:
+                base = _base_tensor(t)
+            bases[memory] = emit(base)
+        base_tensor = flat_tensors[bases[memory]]
+        if t is base_tensor:
+            return Place("value", bases[memory])
+        return Place("base", bases[memory], chain)
+
+    for leaf in leaves:
+        place = place_of(leaf)
+        if isinstance(leaf, Tensor):
+            seen.setdefault(id(leaf), len(places))
+        places.append(place)
+    out.places = places
+    out.grads = [(i, None if g is None else place_of(g)) for i, g in grads]
+    for i in tracing.mutated():
+        twin = tracing.inputs[i]
+        history = i < len(edges) and _history_changed(twin, edges[i])
+        out.mutated.append((i, emit(twin), history))
+        out.mutated_given.append(i if i < len(given) else out.grad_inputs[i - len(given)])
+    out.memory_inputs = [i for i, v in enumerate(given) if isinstance(v, Tensor)]
+    out.flags = [
+        (i, t._requires_grad)
+        for i, t in enumerate(twins)
+        if isinstance(t, Tensor)
+        and t._requires_grad != given[i].requires_grad
+        and edges[i] is None
+        and t._grad_fn is None
+    ]
+    out.count = len(flat)
+    for i, v in enumerate(tracing.inputs[: len(given)]):
+        for d, s in enumerate(v._data.shape if isinstance(v, Tensor) else ()):
+            if is_symbolic(s) and s.symbol_name():
+                out.symbols.setdefault(s.symbol_name(), (i, d))
+        if is_symbolic(v) and v.symbol_name():
+            out.symbols.setdefault(v.symbol_name(), (i, -1))
+    histories = {o for _, o, history in out.mutated if history}
+    candidates = [
+        k
+        for k, t in enumerate(flat_tensors)
+        if isinstance(t, Tensor) and t.requires_grad and (k not in {o for _, o, _ in out.mutated} or k in histories)
+    ]
+    tangents: list[Node] = []
+    gradients: list[Any] = []
+    if candidates and any(e is not None for e in edges) and state.grad_enabled:
+        tangents, gradients = _differentiate(out, tracing, flat_tensors, candidates, twins, edges)
+    else:
+        out.spent = []
+    recorder.graph.output((*flat, *gradients))
+    eliminate_common_subexpressions(recorder.graph)
+    _distinct(recorder, out.count)
+    out.joint = recorder.module
+    out.joint.meta["tangents"] = tangents
+
+
+def _base_tensor(t: Tensor) -> Tensor:
+    """A tensor of the whole memory that a view is of."""
+    if t._base is not None and t._base._data is t._data.memory.owner:
+        return t._base
+    raise RuntimeError("several views of memory that no tensor owns are returned")
+
+
+def _grad_changed(tracing: Tracing, out: Variant, i: int, t: Tensor) -> bool:
+    """Whether the function set the gradient of an input anew (adding to it in place is a write, not this)."""
+    if i not in out.grad_inputs:
+        return t._grad is not None
+    at = len(tracing.inputs) - len(out.grad_inputs) + out.grad_inputs.index(i)
+    return t._grad is not tracing.inputs[at]
+
+
+def _history_changed(twin: Tensor, edge: Any) -> bool:
+    if not twin._requires_grad:
+        return False
+    if edge is None:
+        return twin._grad_fn is not None
+    return twin._grad_fn is not None and twin._grad_fn is not edge[0]
+
+
+def _distinct(recorder: Any, count: int) -> None:
+    """Results that are different memory to the caller must not come out as one: copy what is an input or came before."""
+    graph = recorder.graph
+    end = graph.output_node
+    returned = list(end.args[0])
+    seen: set[Any] = set()
+    for k, node in enumerate(returned[:count]):
+        if not isinstance(node, Node):
+            continue
+        if node in seen or node.op in ("placeholder", "get_attr"):
+            with graph.inserting_before(end):
+                copied = graph.call_function(creations.fresh, (node,))
+            copied.meta.update({"val": node.meta["val"], "source": None, "module": "", "unique": True})
+            returned[k] = copied
+        seen.add(node)
+    end.args = (tuple(returned),)
+
+
+def _differentiate(
+    out: Variant, tracing: Tracing, flat: list[Any], candidates: list[int], twins: list[Any], edges: list[Any]
+) -> tuple[list[Node], list[Any]]:
+    """Record the backward pass from the results that need gradients to the inputs that want them."""
+    recorder = tracing.recorder
+    starts = [gradient_edge(flat[k]) for k in candidates]
+    out.watched_inputs, out.watched_outputs = _watched(starts, tracing, flat, len(twins))
+    tangents: list[Node] = []
+    fakes: list[Tensor] = []
+    first = next((n for n in recorder.graph if n.op != "placeholder"), None)
+    for k in candidates:
+        t = flat[k]
+        place = recorder.graph.inserting_before(first) if first is not None else None
+        node = recorder.graph.placeholder(f"tangent_{len(tangents)}")
+        if place is not None:
+            place.__exit__()
+        backend = recorder.backend(t._storage.backend.name)
+        array = backend.array(t._data.shape, t._dtype)
+        node.meta["val"] = TensorSpec(tuple(array.shape), tuple(array.strides), t._dtype, backend.name)
+        recorder.define(array, node)
+        from ...tensor import wrap
+
+        fakes.append(wrap(array, t._dtype, backend))
+        tangents.append(node)
+    places = [i for i, e in enumerate(edges) if e is not None]
+    recorder.current = None
+    try:
+        got = run_backward(
+            starts, fakes, retain_graph=False, create_graph=False, wanted=[edges[i] for i in places], gather=False
+        )
+    except RuntimeError as error:
+        if str(error) != FREED:
+            raise
+        out.spent = candidates
+        for node in reversed(tangents):
+            recorder.graph.erase_node(node)
+        return [], []
+    out.differentiable = candidates
+    out.edge_inputs = places
+    out.gradient_places = [j for j, g in enumerate(got) if g is not None]
+    return tangents, [recorder.value(g._data) for g in got if g is not None]
+
+
+def _watched(starts: list[Any], tracing: Tracing, flat: list[Any], given: int) -> tuple[list[int], list[int]]:
+    """Inputs and results whose memory the eager tape saved: they may not change before the backward pass."""
+    memories: set[int] = set()
+    done: set[int] = set()
+    stack = [n for n, _ in starts]
+    while stack:
+        node = stack.pop()
+        if id(node) in done:
+            continue
+        done.add(id(node))
+        saved = node.saved
+        values = list(saved.values()) if isinstance(saved, dict) else []
+        for v in values:
+            for s in v if isinstance(v, list) else [v]:
+                if isinstance(s, Saved) and s.tensor is not None:
+                    memories.add(id(s.tensor._data.memory))
+        stack.extend(e[0] for e in node.edges if e is not None)
+    inputs = [
+        i for i, v in enumerate(tracing.inputs[:given]) if isinstance(v, Tensor) and id(v._data.memory) in memories
+    ]
+    outputs = [
+        k
+        for k, t in enumerate(flat)
+        if isinstance(t, Tensor) and id(t._data.memory) in memories and tracing.owner_input(t) is None
+    ]
+    return inputs, outputs
+
+
+def _compile(out: Variant, owner: Any) -> None:
+    joint = out.joint
+    assert joint is not None
+    tangents = joint.meta["tangents"]
+    if not tangents:
+        joint.graph.eliminate_dead_code()
+        out.forward_graph = joint
+    else:
+        parts = partition(joint, out.count, tangents)
+        out.forward_graph, out.backward_graph = parts.forward, parts.backward
+        out.decisions, out.tensors_saved = parts.decisions, parts.tensors
+        out.backward = owner.backward_compiler(
+            parts.backward, [n.meta.get("val") for n in parts.backward.placeholders()]
+        )
+    out.forward = owner.compiler(out.forward_graph, [n.meta.get("val") for n in out.forward_graph.placeholders()])
