@@ -127,11 +127,10 @@ class GraphView:
         carriers = self.graph.carriers(node_id)
         if not carriers:
             return None
-        outline = Outline(self.graph, self.folded, self.opened)
+        outline = self.outline
         outline.reveal(carriers[0])
-        chain = {scope.id for scope in self.graph.scope_chain(carriers[0])}
-        if not chain <= self.opened or outline.folded != self.folded or outline.opened != self.opened:
-            self.folded, self.opened = outline.folded, outline.opened | (chain & self.graph.initially_folded)
+        if outline.folded != self.folded or outline.opened != self.opened:
+            self.folded, self.opened = outline.folded, outline.opened
             self._changed()
         key = self.box_of(carriers[0])
         while key is not None and self.picture.boxes[key].kind in ("scope", "cut") and self.toggle(key):

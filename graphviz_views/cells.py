@@ -27,7 +27,8 @@ STYLES = (
     "", "line", "line.back", "line.order", "line.resume", "tip", "border", "border.group", "border.root",
     "border.error", "border.break", "border.back", "frame", "frame.title", "frame.note", "title", "title.group",
     "title.back", "fact", "badge.leaf", "badge.saved", "badge.grad", "badge.root", "badge.stub", "badge.error",
-    "badge.note", "badge.break", "badge.refused", "bar", "bar.rest", "op.product", "op.activation", "op.norm",
+    "badge.note", "badge.hint", "badge.break", "badge.refused", "badge.good", "badge.slow",
+    "bar", "bar.rest", "op.product", "op.activation", "op.norm",
     "op.reduction", "op.shape", "op.other", "op.leaf", "op.input", "op.output", "op.call", "op.break", "op.guard",
     "op.kernel", "op.error", "overview", "overview.frame", "viewport",
 )  # fmt: skip
@@ -38,8 +39,8 @@ _BAR = 10
 _WIDEST = 64
 
 _SPACING: dict[str, Spacing] = {
-    "boxes": Spacing(3, 1, 2, 1, port=2, slope=0, steepest=0, tracks=1, above=2, below=1, slot=4, mirror=6),
-    "chips": Spacing(2, 1, 2, 1, port=2, slope=0, steepest=0, tracks=1, above=2, below=1, slot=4, mirror=5),
+    "boxes": Spacing(3, 1, 2, 1, port=2, slope=0, steepest=0, tracks=1, above=2, below=1, slot=4, mirror=6, whole=True),
+    "chips": Spacing(2, 1, 2, 1, port=2, slope=0, steepest=0, tracks=1, above=2, below=1, slot=4, mirror=5, whole=True),
 }
 
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
@@ -87,7 +88,7 @@ class Cells:
     def __init__(self, picture: Picture, zoom: Zoom) -> None:
         self.picture, self.zoom = picture, zoom
         self._draw_box = _chip if zoom == "chips" else _box
-        layout = lay_out(picture, self._measure, lambda title: cell_width(title) + 6.0, _SPACING[zoom])
+        layout = lay_out(picture, self._measure, _frame_width, _SPACING[zoom])
         self.width, self.height = _up(layout.width), _up(layout.height)
         self.rects = {key: _whole(rect) for key, rect in layout.boxes.items()}
         self.frames = {key: _spanned(rect) for key, rect in layout.frames.items()}
@@ -244,7 +245,7 @@ class Cells:
     def _frame_title(self, rect: CellRect, frame: Frame, style: str = "frame.title") -> None:
         x, y, width, _ = rect
         title = trim(f" {frame.title} ", max(0, width - 4))
-        note = trim("".join(f"· {clean(b.text)} " for b in frame.badges), max(0, width - 4 - cell_width(title)))
+        note = trim(_frame_note(frame), max(0, width - 4 - cell_width(title)))
         self._put(x + 2, y, title, style)
         self._put(x + 2 + cell_width(title), y, note, "frame.note")
 
@@ -520,6 +521,14 @@ def _stub_badges(box: Box, stubs: Stubs, picture: Picture) -> list[Badge]:
     elif users:
         badges.append(Badge(f"↘ to {len(users)} users below", "stub"))
     return badges
+
+
+def _frame_note(frame: Frame) -> str:
+    return "".join(f"· {trim(clean(b.text), 32)} " for b in frame.badges[:3] if b.kind != "refused")
+
+
+def _frame_width(frame: Frame) -> float:
+    return cell_width(frame.title) + cell_width(_frame_note(frame)) + 6.0
 
 
 def _up(value: float) -> int:

@@ -87,3 +87,25 @@ def bytes_text(count: int) -> str:
 def count_text(count: int, singular: str, plural: str | None = None) -> str:
     """ "1 node", "12 nodes", "1,200 nodes"."""
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
+
+
+def seconds_text(seconds: float) -> str:
+    """A duration, short: "840 ns", "12.3 µs", "4.56 ms", "1.20 s"."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            value = seconds / size
+            return f"{value:.3g} {unit}" if value < 1000 else f"{value:,.0f} {unit}"
+    return f"{seconds / 1e-9:.0f} ns"
+
+
+def wrapped(text: str, width: int = 56, most: int = 3) -> list[str]:
+    """A sentence in lines of at most `width` characters, `most` lines of them."""
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}".strip()
+    if len(lines) > most:
+        lines = [*lines[: most - 1], trim(" ".join(lines[most - 1 :]), width)]
+    return [trim(line, width) for line in lines if line]

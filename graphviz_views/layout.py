@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from .ordering import Net, order_layers, place_layers
-from .picture import Picture
+from .picture import Frame, Picture
 
 MAX_SPAN = 8
 """A line that runs through more layers than this becomes a stub at both of its ends."""
@@ -56,6 +56,8 @@ class Spacing:
     """Inside a frame below its content; by default `padding`."""
     slot: float = 24
     """Lines that enter one box from above stand at most this far apart."""
+    whole: bool = False
+    """Whether heights are whole numbers that must stay so."""
     mirror: float = 48
     """Between a picture and the backward pass beside it."""
 
@@ -107,7 +109,7 @@ Measure = Callable[[str, Stubs], Size]
 def lay_out(
     picture: Picture,
     measure: Measure,
-    title_width: Callable[[str], float] = lambda title: 7.0 * len(title),
+    frame_width: Callable[[Frame], float] = lambda frame: 7.0 * len(frame.title),
     spacing: Spacing = Spacing(),
     *,
     max_span: int = MAX_SPAN,
@@ -136,13 +138,14 @@ def lay_out(
                 inner = levels[child.key]
                 level.sizes[place] = inner.size
                 level.ports_above[place], level.ports_below[place] = inner.port_places()
-        level.place(spacing, title_width(frame.title) if frame.title else 0.0, framed=frame.parent is not None)
+        level.place(spacing, frame_width(frame) if frame.title else 0.0, framed=frame.parent is not None)
     layout = _absolute(picture, levels, drawn, stubs)
-    return with_mirror(layout, spacing.mirror) if picture.mirrored else layout
+    return with_mirror(layout, picture, spacing.mirror) if picture.mirrored else layout
 
 
-def with_mirror(layout: Layout, gap: float) -> Layout:
-    """The same layout with its mirror image to the right, `gap` away."""
+def with_mirror(layout: Layout, picture: Picture, gap: float) -> Layout:
+    """The same layout with its mirror image to the right, `gap` away; boxes without a `back` have none."""
+    has = {key for key, box in picture.boxes.items() if box.back is not None}
     width = 2 * layout.width + gap
 
     def flip(rect: Rect) -> Rect:
@@ -152,7 +155,7 @@ def with_mirror(layout: Layout, gap: float) -> Layout:
         Route(r.target, r.source, tuple((width - x, y) for x, y in reversed(r.points)), r.curved) for r in layout.routes
     )
     return replace(
-        layout, width=width, mirrors={k: flip(r) for k, r in layout.boxes.items()},
+        layout, width=width, mirrors={k: flip(r) for k, r in layout.boxes.items() if k in has},
         mirror_frames={k: flip(r) for k, r in layout.frames.items()}, mirror_routes=routes,
     )  # fmt: skip
 
@@ -294,9 +297,11 @@ class _Level:
         for child, element in enumerate(elements):
             size = self.sizes[child]
             row = net.layer[element]
-            self.rects[child] = Rect(
-                net.x[element] + shift, tops[row] + (heights[row] - size.height) / 2, size.width, size.height
-            )
+            # boxes stand in the middle of their layer, frames at its top, so that siblings begin level
+            lower = 0.0 if child in self.ports_above else (heights[row] - size.height) / 2
+            if spacing.whole:
+                lower = float(int(lower))
+            self.rects[child] = Rect(net.x[element] + shift, tops[row] + lower, size.width, size.height)
         slots = net.spread({e for c, e in enumerate(elements) if c not in self.ports_above}, spacing.slot)
         for line, chain in chains.items():
             self.points[line] = self._route(line, chain, slots.get(ends[line]), net, tops, heights, shift)

@@ -119,7 +119,8 @@ class Badge:
     """A small label on a node in place of a node of its own, such as a parameter: "weight [10, 64]".
 
     `node_id` is the node that it stands for, None where there is none. `known`: its gradient has been computed.
-    Kinds: "leaf", "saved", "grad", "root", "stub", "error", "note", "break", "refused".
+    Kinds: "leaf", "saved", "grad", "root", "stub", "error", "note", "hint", "break", "refused",
+    "good", "slow".
     """
 
     text: str
@@ -272,6 +273,8 @@ class Graph:
     """Ids that have no node of their own (leaves shown as badges, parts of a node), with the nodes that stand for them."""
     kind: str = "tape"
     """What it is a graph of: "tape", "capture", "kernels" or "module"."""
+    about: str = ""
+    """One line about the whole, in place of the counts that `summary` makes."""
 
     @classmethod
     def build(
@@ -284,6 +287,7 @@ class Graph:
         aliases: dict[NodeId, tuple[NodeId, ...]] | None = None,
         kind: str = "tape",
         scope_facts: Mapping[Outer, Facts] | None = None,
+        about: str = "",
     ) -> Graph:
         """A graph of `nodes`, which must stand in an order that fits the edges.
 
@@ -301,7 +305,7 @@ class Graph:
             if position[edge.source] >= position[edge.target]:
                 raise ValueError(f"edge {edge.source} -> {edge.target} leads backwards in the order of the nodes")
         scopes, scope_of = build_scopes(nodes, scope_facts or {})
-        return cls(tuple(nodes), edges, scopes, scope_of, title, tuple(notes), aliases or {}, kind)
+        return cls(tuple(nodes), edges, scopes, scope_of, title, tuple(notes), aliases or {}, kind, about)
 
     @cached_property
     def initially_folded(self) -> frozenset[str]:
@@ -399,7 +403,9 @@ class Graph:
         return [node.id for node in self.nodes if all(term(node) for term in terms)] if terms else []
 
     def summary(self) -> str:
-        """One line: how many nodes, edges and scopes, and what backward keeps."""
+        """One line: what the builder says, or how many operations and leaves there are and what backward keeps."""
+        if self.about:
+            return self.about
         ops = Counter(node.kind for node in self.nodes)
         saved = sum(node.saved_bytes for node in self.nodes)
         leaves = ops["leaf"] + len({b.node_id for node in self.nodes for b in node.badges if b.kind == "leaf"})

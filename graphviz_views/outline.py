@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from .labels import bytes_text, cell_width, count_text, pad, trim
@@ -99,10 +99,15 @@ class Outline:
             self._rows = None
             return scope not in self.opened
         if scope and scope in self.graph.scopes:
-            self.folded ^= {scope}
+            fold = not self._is_folded(scope)
+            (self.folded.add if fold else self.folded.discard)(scope)
+            (self.opened.discard if fold else self.opened.add)(scope)
             self._rows = None
-            return scope in self.folded
+            return fold
         return False
+
+    def _is_folded(self, scope: str) -> bool:
+        return scope in self.folded or (scope in self.graph.initially_folded and scope not in self.opened)
 
     def fold_all(self) -> None:
         """Fold every scope and repeat."""
@@ -113,13 +118,15 @@ class Outline:
     def unfold_all(self) -> None:
         """Open every scope; repeats show one turn again."""
         self.folded = set()
-        self.opened = set()
+        self.opened = set(self.graph.initially_folded)
         self._rows = None
 
     def reveal(self, node_id: NodeId) -> int | None:
         """Open what hides a node and return the number of its row; None where the graph has no such node."""
         for carrier in self.graph.carriers(node_id)[:1]:
-            self.folded -= {scope.id for scope in self.graph.scope_chain(carrier)}
+            around = {scope.id for scope in self.graph.scope_chain(carrier)}
+            self.folded -= around
+            self.opened |= around & self.graph.initially_folded
             index = self.graph.position[carrier]
             self.opened |= {r.id for r in self._repeats.values() if r.shown <= index < r.stop}
             self._rows = None
@@ -162,7 +169,7 @@ class Outline:
                 if scope.trivial:
                     rows.append(self._node_row(self.graph.nodes[scope.start], scope.id, depth))
                     continue
-                folded = scope.id in self.folded
+                folded = self._is_folded(scope.id)
                 rows.append(self._scope_row(scope, depth, folded=folded))
                 if not folded:
                     pending += [(e, scope.id, depth + 1) for e in reversed(self._entries[scope.id])]
@@ -170,7 +177,7 @@ class Outline:
         return rows
 
     def _node_row(self, node: Node, scope: str, depth: int) -> OutlineRow:
-        badges = [b.text for b in node.badges]
+        badges = [*node.facts.lines, *(b.text for b in (*node.badges, *node.facts.badges))]
         if node.grad is not None:
             badges.append(node.grad.text)
         if node.is_root:
@@ -193,9 +200,11 @@ class Outline:
         )
 
     def _scope_row(self, scope: Scope, depth: int, *, folded: bool) -> OutlineRow:
-        return self._group_row(
+        row = self._group_row(
             "scope", self.graph.scope_title(scope.id), scope.id, scope.start, scope.stop, depth, folded, scope.path
         )
+        told = dict.fromkeys([*scope.facts.lines, *(b.text for b in scope.facts.badges)])
+        return replace(row, module="", badges=trim(", ".join(told))) if told else row
 
     def _repeat_row(self, repeat: Repeat, depth: int, *, folded: bool) -> OutlineRow:
         label = f"{repeat.label} x{repeat.count}" + (", one shown" if folded else "")

@@ -124,7 +124,8 @@ def make_picture(
     if graph.kind != "tape":
         backward = False
     elif backward is None:
-        backward = bool(gradients) or any(n.grad is not None for n in graph.nodes)
+        known = bool(gradients) or any(n.grad is not None or any(b.known for b in n.badges) for n in graph.nodes)
+        backward = known and not any(n.kind == "error" for n in graph.nodes)
     draw = _Boxes(graph, mirrored=backward, gradients=gradients or {})
     boxes: dict[str, Box] = {}
     frames: dict[str, Frame] = {}
@@ -329,11 +330,14 @@ class _Boxes:
             at = inner.parent
         return ".".join(reversed(names))
 
-    def _back(self, node: Node, grad: Gradient | None) -> Back:
+    def _back(self, node: Node, grad: Gradient | None) -> Back | None:
         """The step of backward that belongs to a node: what it is called, the gradient that came, who gets one."""
+        if node.kind == "error":
+            return None
         if node.kind == "leaf":
             return Back("AccumulateGrad", (grad.text if grad else f"grad {node.shape_text}",))
-        into = [Badge(f"grad of {b.text}", "grad" if b.known else "leaf", b.node_id) for b in node.badges]
+        leaves = [b for b in node.badges if b.kind == "leaf"]
+        into = [Badge(f"grad of {b.text}", "grad" if b.known else "leaf", b.node_id) for b in leaves]
         into = [Badge(trim(clean(b.text)), b.kind, b.node_id) for b in into]
         if grad is not None:
             line = f"grad {shape_text(grad.shape)}" + ("" if grad.norm is None else f" · norm {grad.norm:.4g}")

@@ -64,7 +64,11 @@ def with_turns(nodes: Sequence[Node]) -> list[Node]:
             else:
                 at = index[item.key]
                 node = nodes[at]
-                place = (node.source.file, node.source.line, node.source.column) if node.source else at
+                place = (
+                    (node.source.file, node.source.line, node.source.column, node.source.end_column)
+                    if node.source
+                    else at
+                )
                 places.append(place)
                 own.append(codes.setdefault((node.op, place), len(codes)))
                 starts.append(at)
