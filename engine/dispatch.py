@@ -42,7 +42,7 @@ def call(op: Op, tensors: tuple[Any, ...], statics: tuple[Any, ...] = ()) -> Any
         if backend is None:
             backend = t._storage.backend
         elif t._storage.backend is not backend:
-            raise _devices(tensors)
+            return call(op, _lifted(tensors), statics)
         if t._requires_grad or (t._base is not None and base_needs_grad(t)):
             needs = True
         arrays.append(t._data)
@@ -123,6 +123,8 @@ def _prepare(op: Op, args: tuple[Any, ...]) -> tuple[Any, Any, list[Any], bool, 
         if op.guard is not None:
             op.guard(*args)
         compute = result_type(*args)
+        if state.fakes is not None and len({a._storage.backend for a in args if isinstance(a, Tensor)}) > 1:
+            return _prepare(op, _lifted(args))
         backend, arrays = _one_device(args, arrays)
         plain = False
     if op.floats and compute.category < FLOATING:
@@ -209,6 +211,15 @@ def _one_device(args: tuple[Any, ...], arrays: list[Any]) -> tuple[Any, list[Any
         for a, x in zip(args, arrays, strict=True)
     ]
     return home, out
+
+
+def _lifted(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments of several backends: where some are fakes (capture), real ones become constants among them. Else the error."""
+    homes = {a._storage.backend for a in args if isinstance(a, Tensor)}
+    fakes = [h for h in homes if h.lifts]
+    if not fakes or len(fakes) == len(homes):
+        raise _devices(args)
+    return tuple([fakes[0].lift(a) if isinstance(a, Tensor) and a._storage.backend not in fakes else a for a in args])
 
 
 def _devices(args: tuple[Any, ...]) -> RuntimeError:

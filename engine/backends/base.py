@@ -38,6 +38,8 @@ class Backend:
     """Whether formulas that have a kernel (softmax) run by it; None: where this backend has registered that kernel."""
     shares_out: ClassVar[bool] = False
     """Whether pointwise kernels take `out=`, an array to write into (which may be the first input)."""
+    lifts: ClassVar[bool] = False
+    """Whether it holds no values, so that a real tensor becomes a constant (`lift`) where it meets its tensors."""
     recorder: Any = None
     """Who is told of the views made (tracing), if anybody."""
 
@@ -128,6 +130,10 @@ class Backend:
     def own(self, array: Array) -> Array:
         """A 0-d result as an array of this backend (kernels may return scalars)."""
         return array
+
+    def lift(self, tensor: Any) -> Any:
+        """A real tensor as one of this backend."""
+        raise NotImplementedError
 
     def rounded(self, array: Array, dtype: DType) -> Array:
         """The values as `dtype` has them, which is stored with more bits than it has (bfloat16)."""

@@ -53,7 +53,7 @@ def composed(
 
         def run(*args: Any) -> Any:
             given = args[:count]
-            if cpu is not None and not state.modes and given[0]._storage.backend.fuses:
+            if cpu is not None and not state.modes and given[0]._storage.backend.is_host:
                 return dispatch.call(op, given, args[count:])
             needs = state.grad_enabled and any([isinstance(t, Tensor) and t._requires_grad for t in given])
             if state.modes or not (needs or bus.op):

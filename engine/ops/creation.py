@@ -52,7 +52,9 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
             stacklevel=2,
         )
         ndarray = ndarray.copy()
-    return wrap(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray), kind, backend_of("cpu"))
+    home = backend_of("cpu")
+    array = ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray)
+    return wrap(array if home.is_host else home.upload(array, kind), kind, home)
 
 
 def _to_array(data: Any, kind: Any) -> tuple[np.ndarray, Any]:
@@ -435,7 +437,8 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
             stacklevel=2,
         )
         array = array.copy()
-    out = wrap(array, dtype, backend_of("cpu"))
+    home = backend_of("cpu")
+    out = wrap(array if home.is_host else home.upload(array, dtype), dtype, home)
     return out.requires_grad_() if requires_grad else out
 
 

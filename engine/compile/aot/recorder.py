@@ -11,6 +11,8 @@ import operator
 import sys
 from typing import Any
 
+import numpy as np
+
 from ... import module_path
 from ...autograd.node import ENGINE_FOLDER, resolve_source
 from ...autograd.node import Node as TapeNode
@@ -18,7 +20,7 @@ from ...ops.random import Draw
 from ...ops.table import OPS, Op
 from ..fake import FakeArray, FakeBackend
 from ..fake.layout import row_major
-from ..graph import Graph, GraphModule, Node, TensorSpec
+from ..graph import Graph, GraphModule, Node, TensorSpec, spec_of
 from . import creations
 
 
@@ -93,8 +95,24 @@ class Recorder:
             return tuple([self.argument(x) for x in a])
         if isinstance(a, dict):
             return {k: self.argument(v) for k, v in a.items()}
+        if isinstance(a, np.ndarray):  # an index that was met as a real tensor
+            from ...ops.creation import from_numpy
+
+            return self._constant(from_numpy(a), "index")
         data = getattr(a, "_data", None)
         return self.value(data) if type(data) is FakeArray else a
+
+    def lifted(self, tensor: Any, twin: Any) -> None:
+        """A real tensor met fakes: it is a constant."""
+        node = self._constant(tensor, "constant")
+        node.meta["val"] = self.spec(twin._data)
+        self.define(twin._data, node)
+
+    def _constant(self, tensor: Any, hint: str) -> Node:
+        node = self.graph.get_attr(self.module.add_constant(tensor, hint))
+        node.meta.update(self._place())
+        node.meta["val"] = spec_of(tensor)
+        return node
 
     # -- what the backend tells -----------------------------------------------------------------
 
@@ -134,8 +152,7 @@ class Recorder:
                 tensor = wrap(home.upload(facts[0], dtype), dtype, home)
             finally:
                 state.fakes = before
-            node = self.graph.get_attr(self.module.add_constant(tensor))
-            node.meta.update(self._place())
+            node = self._constant(tensor, "constant")
         elif kind == "full":
             node = self._add(creations.full, (shape, facts[0], dtype, device))
         elif kind == "arange":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ class FakeBackend(Backend):
     `recorder` (see `aot.recorder`) has methods `ran`, `made`, `cast`, `viewed` and `wrote`.
     """
 
+    lifts: ClassVar[bool] = True
+
     def __init__(self, name: str = "cpu", *, decompose: bool = False):
         super().__init__()
         self.name = name  # type: ignore[misc]
@@ -38,6 +40,7 @@ class FakeBackend(Backend):
         self.fuses = name == "cpu" and not decompose
         self.keeps_order = name == "cpu"
         self.recorder: Any = None
+        self._lifted: dict[int, tuple[Any, Any]] = {}
 
     # -- memory ---------------------------------------------------------------------------------
 
@@ -56,6 +59,30 @@ class FakeBackend(Backend):
 
     def arange(self, first: Any, step: Any, count: Any, dtype: Any) -> FakeArray:
         return self._told("arange", self.array((count,), dtype), first, step)
+
+    def lift(self, tensor: Any) -> Any:
+        """A twin for a real tensor that meets fakes; a recorder has it as a constant."""
+        known = self._lifted.get(id(tensor))
+        if known is not None and known[0] is tensor:
+            return known[1]
+        from .tensors import fake_like
+
+        name = tensor._storage.backend.name
+        twin = fake_like(tensor, backends=lambda device: self if device == self.name else self.sibling(device))
+        if name == "cpu" and not tensor._dtype.rounds:
+            twin._data.constant = tensor.detach_shallow()._host()
+        if self.recorder is not None:
+            self.recorder.lifted(tensor, twin)
+            self._lifted[id(tensor)] = (tensor, twin)
+        return twin
+
+    def sibling(self, device: str) -> FakeBackend:
+        """The fake of another device in the same recording."""
+        if self.recorder is not None:
+            return self.recorder.backend(device)
+        from .tensors import fake_backend
+
+        return fake_backend(device)
 
     def upload(self, array: np.ndarray, dtype: Any) -> FakeArray:
         if isinstance(array, FakeArray):
@@ -116,7 +143,9 @@ class FakeBackend(Backend):
             self.recorder.cast(array, dtype, out)
         return out
 
-    def copy(self, target: FakeArray, source: FakeArray) -> None:
+    def copy(self, target: FakeArray, source: Any) -> None:
+        if not isinstance(source, FakeArray):
+            source = self.upload(source, target._dtype)
         target.memory.writes += 1
         if self.recorder is not None:
             self.recorder.wrote(target, source)

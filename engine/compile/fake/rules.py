@@ -36,7 +36,15 @@ def _as_first(shape: Any, tensors: Any, statics: Any) -> Any:
     return kept_order(shape, [(first.shape, first.strides)]) if tuple(first.shape) == tuple(shape) else row_major(shape)
 
 
-LAYOUTS: dict[str, Callable[..., Any]] = {"clone": _as_first, "to_dtype": _as_first}
+def _rotated(shape: Any, tensors: Any, statics: Any) -> Any:
+    steps = list(tensors[0].strides)
+    turns, (a, b) = statics
+    if turns % 2:
+        steps[a], steps[b] = steps[b], steps[a]
+    return kept_order(shape, [(shape, steps)])
+
+
+LAYOUTS: dict[str, Callable[..., Any]] = {"clone": _as_first, "to_dtype": _as_first, "rot90": _rotated}
 
 
 def _softmax(x: Any, dim: int) -> Any:
