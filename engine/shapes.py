@@ -41,6 +41,11 @@ class Size(tuple[int, ...]):
         return (Size, (tuple(self),))
 
 
+def as_int(value: Any) -> int:
+    """A Python int from anything that counts as one; a size that stands for what a later call will have stays as it is."""
+    return value if type(value) is int or hasattr(value, "free_symbols") else value.__index__()
+
+
 def numel(shape: Iterable[int]) -> int:
     """The number of elements of a shape."""
     n = 1

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import dispatch, dtypes
-from ..shapes import broadcast_shapes, numel, wrap_dim
+from ..shapes import as_int, broadcast_shapes, numel, wrap_dim
 from ..tensor import Tensor
 from . import creation, places
 from .declare import operator
@@ -133,7 +133,7 @@ def _split(self: Tensor, index: Any) -> tuple[Tensor, tuple[Any, ...] | None]:
         elif isinstance(item, Tensor) or hasattr(item, "__index__"):
             if isinstance(item, Tensor) and item.dtype.category > dtypes.INTEGRAL:
                 raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-            place, size = item.__index__(), out._data.shape[dim]
+            place, size = as_int(item), out._data.shape[dim]
             if not -size <= place < size:
                 raise IndexError(f"index {place} is out of bounds for dimension {dim} with size {size}")
             out = dispatch.call(SELECT, (out,), (dim, place % size))
@@ -158,7 +158,7 @@ def _stands_for_tuple(index: Any) -> bool:
 
 
 def _plain(v: Any) -> Any:
-    return v.__index__() if v is not None and type(v) is not int else v
+    return as_int(v) if v is not None else v
 
 
 def _listed(item: Any) -> Tensor:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import dispatch, dtypes
-from ..shapes import numel
+from ..shapes import as_int, numel
 from ..state import state
 from ..tensor import Tensor
 from .composed import composed
@@ -264,7 +264,7 @@ def _check_normalized(input: Tensor, shape: Any, weight: Any, bias: Any, name: s
         raise TypeError(
             f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, not {type(shape).__name__}"
         )
-    sizes = tuple(n.__index__() for n in shape)
+    sizes = tuple(as_int(n) for n in shape)
     if not sizes:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"

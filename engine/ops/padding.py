@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import dispatch, dtypes
-from ..shapes import numel
+from ..shapes import as_int, numel
 from ..tensor import Tensor
 from .declare import operator
 from .separable import Taps, along_last, taps, transposed
@@ -59,7 +59,7 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor
 
     Raises RuntimeError for an odd or too long `pad`, or where more is cut off than there is.
     """
-    pads = tuple(p.__index__() for p in pad)
+    pads = tuple(as_int(p) for p in pad)
     if len(pads) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pads)}")
     if len(pads) > 2 * input.ndim:
@@ -190,7 +190,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = 
                 f"pad(): argument 'pad' failed to unpack the object at pos {i + 1} with error \"type must be tuple of ints,but got "
                 f'{type(p).__name__}"'
             )
-    pads = tuple(p.__index__() for p in pad)
+    pads = tuple(as_int(p) for p in pad)
     if len(pads) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(pads) > 2 * input.ndim:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import dispatch, dtypes
-from ..shapes import numel
+from ..shapes import as_int, numel
 from ..tensor import Tensor
 from .windows import Ints, ints
 
@@ -119,9 +119,7 @@ def adaptive_sizes(name: str, rank: int, input: Tensor, size: Any) -> Ints:
                 if "max" in name
                 else f"{name}: output_size must be {rank}"
             )
-        return tuple(
-            n if s is None else s.__index__() for s, n in zip(size, input.shape[input.ndim - rank :], strict=True)
-        )
+        return tuple(n if s is None else as_int(s) for s, n in zip(size, input.shape[input.ndim - rank :], strict=True))
     return ints(size, rank, name, "output_size")
 
 
@@ -159,4 +157,4 @@ def single_size(name: str, input: Tensor, size: Any) -> int:
             f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking arguments for "
             f"{name})"
         )
-    return input.shape[-1] if size is None else size.__index__()
+    return input.shape[-1] if size is None else as_int(size)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import dispatch, dtypes
+from ..shapes import as_int
 from ..tensor import Tensor
 from .average_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .declare import operator
@@ -118,7 +119,7 @@ def _antialiased(reach: int, window: Callable[[np.ndarray], np.ndarray]) -> Call
     return make
 
 
-class _Mode(NamedTuple):
+class Mode(NamedTuple):
     """A mode's operator, the number of spatial dimensions, and the map of one axis."""
 
     name: str
@@ -127,35 +128,36 @@ class _Mode(NamedTuple):
     make: Callable[..., Taps]
 
 
-_MODES = {
+MODES = {
     **{
-        ("nearest", n, False): _Mode(
+        ("nearest", n, False): Mode(
             f"upsample_nearest{n}d", n, f"UpsampleNearest{n}D", _nearest_of_images if n == 2 else _nearest
         )
         for n in (1, 2, 3)
     },
     **{
-        ("nearest-exact", n, False): _Mode(
+        ("nearest-exact", n, False): Mode(
             f"_upsample_nearest_exact{n}d", n, f"UpsampleNearestExact{n}D", _nearest_exact
         )
         for n in (1, 2, 3)
     },
-    ("linear", 1, False): _Mode("upsample_linear1d", 1, "UpsampleLinear1D", _linear),
-    ("bilinear", 2, False): _Mode("upsample_bilinear2d", 2, "UpsampleBilinear2D", _linear),
-    ("trilinear", 3, False): _Mode("upsample_trilinear3d", 3, "UpsampleTrilinear3D", _linear),
-    ("bicubic", 2, False): _Mode("upsample_bicubic2d", 2, "UpsampleBicubic2D", _cubic),
-    ("bilinear", 2, True): _Mode("_upsample_bilinear2d_aa", 2, "UpsampleBilinear2DAa", _antialiased(1, _triangle)),
-    ("bicubic", 2, True): _Mode(
+    ("linear", 1, False): Mode("upsample_linear1d", 1, "UpsampleLinear1D", _linear),
+    ("bilinear", 2, False): Mode("upsample_bilinear2d", 2, "UpsampleBilinear2D", _linear),
+    ("trilinear", 3, False): Mode("upsample_trilinear3d", 3, "UpsampleTrilinear3D", _linear),
+    ("bicubic", 2, False): Mode("upsample_bicubic2d", 2, "UpsampleBicubic2D", _cubic),
+    ("bilinear", 2, True): Mode("_upsample_bilinear2d_aa", 2, "UpsampleBilinear2DAa", _antialiased(1, _triangle)),
+    ("bicubic", 2, True): Mode(
         "_upsample_bicubic2d_aa", 2, "UpsampleBicubic2DAa", _antialiased(2, lambda x: _keys(x, -0.5))
     ),
-    ("lanczos", 2, True): _Mode("_upsample_lanczos2d_aa", 2, "UpsampleLanczos2DAa", _antialiased(3, _lanczos_window)),
+    ("lanczos", 2, True): Mode("_upsample_lanczos2d_aa", 2, "UpsampleLanczos2DAa", _antialiased(3, _lanczos_window)),
 }
+"""The modes by name in `interpolate`, rank, and whether they are antialiased."""
 
 
 # -- primitives -----------------------------------------------------------------------------------
 
 
-def _primitive(mode: _Mode) -> Op:
+def _primitive(mode: Mode) -> Op:
     """The primitive of a mode and its transpose, each the gradient of the other."""
 
     @functools.lru_cache(256)
@@ -191,7 +193,7 @@ def _primitive(mode: _Mode) -> Op:
     return op
 
 
-_OPS = {key: _primitive(mode) for key, mode in _MODES.items()}
+_OPS = {key: _primitive(mode) for key, mode in MODES.items()}
 
 
 # -- functions ------------------------------------------------------------------------------------
@@ -233,7 +235,7 @@ def _output_size(
                 "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with types "
                 f"{[type(n) for n in given]}"
             )
-        return tuple(n.__index__() for n in given), (None,) * rank
+        return tuple(as_int(n) for n in given), (None,) * rank
     scales = tuple(float(s) for s in _per_dimension(scale_factor, rank, sizes, True))
     counts = tuple(math.floor(n * s) for n, s in zip(sizes, scales, strict=True))
     return counts, (None,) * rank if recompute or area else scales

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dispatch, dtypes
-from ..shapes import wrap_dim
+from ..shapes import as_int, wrap_dim
 from ..tensor import Tensor
 from .declare import operator
 from .table import Op
@@ -95,7 +95,7 @@ def _split(
         return _pieces(
             SPLIT_WITH_SIZES, tensor, _given_lengths(size, sizes((size_or_sections,)), at), at
         ), "SplitWithSizes"
-    return _pieces(by_size, tensor, _lengths(size, size_or_sections.__index__()), at), "Split"
+    return _pieces(by_size, tensor, _lengths(size, as_int(size_or_sections)), at), "Split"
 
 
 @operator()
@@ -185,7 +185,7 @@ def tensor_split(
         return tuple(dispatch.call(SLICE, (input,), (at, a, max(a, b), 1)) for a, b in itertools.pairwise(cuts))
     if given is None:
         raise TypeError("tensor_split() missing 1 required positional argument: 'indices_or_sections'")
-    count = given.__index__()
+    count = as_int(given)
     if count <= 0:
         raise RuntimeError(f"number of sections must be larger than 0, got {count}")
     return tuple(_pieces(SLICE, input, [size // count + (i < size % count) for i in range(count)], at))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import dispatch, dtypes
-from ..shapes import wrap_dim
+from ..shapes import as_int, wrap_dim
 from ..tensor import Tensor
 from . import creation
 from .declare import operator, tensor_argument
@@ -26,7 +26,7 @@ def _triangle(op: Op, input: Tensor, diagonal: Any) -> Tensor:
     tensor_argument(op.name, "input", 1, input)
     if input.ndim < 2:
         raise RuntimeError(f"{op.name}: input tensor must have at least 2 dimensions")
-    return dispatch.call(op, (input,), (diagonal.__index__(),))
+    return dispatch.call(op, (input,), (as_int(diagonal),))
 
 
 @operator(inplace=True, out=True)

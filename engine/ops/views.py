@@ -11,6 +11,7 @@ from typing import Any
 from .. import dispatch
 from ..shapes import (
     Size,
+    as_int,
     contiguous_strides,
     expand_strides,
     infer_size,
@@ -34,17 +35,12 @@ def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
     if len(args) == 1 and isinstance(args[0], (tuple, list, Size)):
         args = tuple(args[0])
     try:
-        return tuple([a if type(a) is int or _symbolic(a) else a.__index__() for a in args])
+        return tuple([as_int(a) for a in args])
     except AttributeError:
         at, bad = next((i, a) for i, a in enumerate(args) if not hasattr(a, "__index__"))
         raise TypeError(
             f"expected a tuple of ints, but found element of type {type(bad).__name__} at pos {at}"
         ) from None
-
-
-def _symbolic(a: Any) -> bool:
-    """Whether a number stands for what a later call will have (and must not be looked at)."""
-    return hasattr(a, "free_symbols")
 
 
 # -- reshaping ----------------------------------------------------------------------------------
@@ -331,9 +327,9 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     shape = tuple(self._data.shape)
     if not new:
         return self.sum()
-    if new == shape:
-        return self
     extra = len(shape) - len(new)
+    if not extra and new == shape:
+        return self
     if extra < 0 or any(n not in (1, s) for n, s in zip(new, shape[extra:], strict=True)):
         raise RuntimeError(f"size {{{list(new)}}} is not expandable to size {{{list(shape)}}}.")
     dims = [*range(extra), *[i + extra for i, n in enumerate(new) if n == 1 and shape[i + extra] != 1]]
@@ -377,7 +373,7 @@ def select(input: Tensor, dim: int, index: Any) -> Tensor:
     """The part at `index` of dimension `dim`, without that dimension. Raises IndexError out of range."""
     if input.ndim == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    at, place = wrap_dim(dim, input.ndim), index.__index__()
+    at, place = wrap_dim(dim, input.ndim), as_int(index)
     size = input._data.shape[at]
     if not -size <= place < size:
         raise IndexError(
@@ -390,8 +386,23 @@ def slice_dim(input: Tensor, dim: int, start: Any, end: Any, step: int = 1) -> T
     """`input[..., start:end:step]` along `dim`, with Python's clamping. Raises ValueError for a step below 1."""
     if step <= 0:
         raise ValueError("slice step cannot be zero" if step == 0 else "step must be greater than zero")
-    first, last, _ = slice(start, end, 1).indices(input._data.shape[dim])
+    size = input._data.shape[dim]
+    if type(size) is int and type(start) in _PLAIN and type(end) in _PLAIN:
+        first, last, _ = slice(start, end, 1).indices(size)
+    else:
+        first, last = _clamped(start, size, 0), _clamped(end, size, size)
     return dispatch.call(SLICE, (input,), (dim, first, max(first, last), step))
+
+
+_PLAIN = (int, type(None))
+
+
+def _clamped(at: Any, size: Any, default: Any) -> Any:
+    """A bound of a slice within 0 and `size`; negative ones count from the end."""
+    if at is None:
+        return default
+    at = at + size if at < 0 else at
+    return 0 if at < 0 else size if at > size else at
 
 
 @operator()
@@ -404,7 +415,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     at = wrap_dim(dim, input.ndim)
-    size, first, length = input.shape[at], start.__index__(), length.__index__()
+    size, first, length = input.shape[at], as_int(start), as_int(length)
     if not -size <= first <= size:
         raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {first})")
     first += size if first < 0 else 0

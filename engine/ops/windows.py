@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..shapes import as_int
+
 Ints = tuple[int, ...]
 
 
@@ -28,10 +30,8 @@ def ints(value: Any, rank: int, function: str, name: str) -> Ints:
 
 def whole(value: Any, function: str, name: str) -> int:
     """A Python int from anything that counts as one; raises TypeError for the rest."""
-    if type(value) is int or hasattr(value, "free_symbols"):
-        return value
     if hasattr(value, "__index__"):
-        return value.__index__()
+        return as_int(value)
     raise TypeError(f"{function}(): argument '{name}' must be tuple of ints, not {type(value).__name__}")
 
 

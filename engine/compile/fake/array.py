@@ -20,6 +20,19 @@ class FakeMemory:
         self.writes = 0
 
 
+class Shape(tuple):
+    """Sizes; of two shapes with different numbers of dimensions no size is looked at, so that no needless guard arises."""
+
+    __slots__ = ()
+    __hash__ = tuple.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, tuple) and len(self) == len(other) and tuple.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
 class FakeArray:
     """A window on a `FakeMemory`: sizes, strides and offset in elements (ints or SymInts), and the engine's dtype.
 
@@ -29,7 +42,7 @@ class FakeArray:
     __slots__ = ("_dtype", "constant", "memory", "offset", "shape", "strides")
 
     def __init__(self, shape: Any, strides: Any, offset: Any, dtype: Any, memory: FakeMemory, constant: Any = None):
-        self.shape = shape
+        self.shape = shape if type(shape) is Shape else Shape(shape)
         self.strides = strides
         self.offset = offset
         self._dtype = dtype

@@ -119,13 +119,17 @@ class ShapeEnv:
             raise DataDependent("a decision by a number that only running the graph gives")
         return e.evaluate(self.hints)
 
+    def known(self, op: str, a: Expr, b: Expr) -> bool | None:
+        """Whether `a op b` for all values of the symbols; None where it depends."""
+        d = self.simplify(E.sub(a, b))
+        if d.constant is not None:
+            return _known(op, d.constant, d.constant)
+        return _known(op, *E.bounds(d, self.ranges))
+
     def decide(self, op: str, a: Expr, b: Expr, why: str = "") -> bool:
         """Whether `a op b`: known for all values, or by the hints with a guard."""
         d = self.simplify(E.sub(a, b))
-        known = _known(op, d.constant, d.constant) if d.constant is not None else None
-        if known is None:
-            low, high = E.bounds(d, self.ranges)
-            known = _known(op, low, high)
+        known = self.known(op, a, b)
         if known is not None:
             return known
         held = _RELATIONS[op](self.hint_of(d), 0)
@@ -353,7 +357,14 @@ class SymInt:
             return _binary(name, a, b) if isinstance(a, float) or isinstance(b, float) else NotImplemented
         if self.env.decide("==", eb, E.ZERO, "a division by it"):
             raise ZeroDivisionError("integer division or modulo by zero")
-        return self._made(f(self.env.simplify(ea), self.env.simplify(eb)))
+        ea, eb = self.env.simplify(ea), self.env.simplify(eb)
+        known = self.env.known
+        if eb.constant is None and known(">", eb, E.ZERO):
+            if known(">=", ea, E.ZERO) and known("<", ea, eb):
+                return self._made(E.ZERO if name == "//" else ea)
+            if known("<", ea, E.ZERO) and known(">=", E.add(ea, eb), E.ZERO):
+                return self._made(E.const(-1) if name == "//" else E.add(ea, eb))
+        return self._made(f(ea, eb))
 
     def __floordiv__(self, other: Any) -> Any:
         return self._divided(self, other, E.floordiv, "//")
