@@ -109,3 +109,4 @@ from .sparse import sparse_coo_tensor, spmm  # noqa: E402
 for _name, _value in sparse.METHODS.items():
     setattr(Tensor, _name, _value)
 from . import fx as fx  # noqa: E402
+from . import tapescope_namespace as tapescope  # noqa: E402

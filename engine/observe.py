@@ -115,12 +115,16 @@ class BackwardBegan(Record):
 
 @dataclass(frozen=True, slots=True)
 class NodeVisited(Record):
-    """Backward ran through one node; `grads` are the gradients it handed on (None where not needed)."""
+    """Backward ran through one node; `grads` are the gradients it handed on (None where not needed).
+
+    `norms` are the lengths (2-norms) of those gradients where `bus.norms` asks for them, else ().
+    """
 
     kind: ClassVar[str] = "node"
     node: int
     op: str
     grads: tuple[Meta | None, ...]
+    norms: tuple[float | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +227,9 @@ class Bus:
 
     op = backward = node = kernel = launch = fallback = buffer = segment = graph_break = guard = False
 
+    norms = False
+    """Whether the records of backward carry the norms of gradients: one reduction and one read a gradient."""
+
     def __init__(self) -> None:
         self._subscribers: dict[int, tuple[frozenset[str], Callable[[Record], None]]] = {}
         self._tickets = itertools.count()
@@ -280,7 +287,8 @@ def tape_json(nodes: list[dict[str, Any]], roots: list[int], *, dropped: int = 0
     grad      {"shape", "dtype", "norm"} of its output's gradient where known, else None
     ========  =====================================================================================
 
-    Nodes stand in the order in which they were recorded; `dropped` counts older nodes that were cut.
+    Nodes stand in the order in which they were recorded; `dropped` counts older nodes that were cut.  The tape of a
+    computation that failed has the entry "error" as well, which `engine.autograd.failure.failed_tape` describes.
     """
     return {"version": TAPE_VERSION, "roots": roots, "nodes": nodes, "dropped": dropped}
 

@@ -21,6 +21,8 @@ FAMILIES: dict[str, str] = {
 """Operators by family, blanks between them."""
 
 _FAMILY = {op: family for family, ops in FAMILIES.items() for op in ops.split()}
+_MODULES = {op.replace("_", ""): family for op, family in _FAMILY.items()}
+"""The same by the names of modules ("BatchNorm2d"): without underscores, capitals and the number of dimensions."""
 
 KINDS = ("leaf", "input", "output", "break", "guard", "kernel", "error", "call")
 """Kinds of nodes that are a family of their own."""
@@ -28,4 +30,6 @@ KINDS = ("leaf", "input", "output", "break", "guard", "kernel", "error", "call")
 
 def family(kind: str, op: str) -> str:
     """The family of a node by its kind and operator: "product", "leaf", "break", ..., else "other"."""
-    return kind if kind in KINDS else _FAMILY.get(op, "other")
+    if kind in KINDS:
+        return kind
+    return _FAMILY.get(op) or _MODULES.get(op.lower()) or _MODULES.get(op.lower().rstrip("123d"), "other")

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from .labels import bytes_text, clean, count_text, shape_text
 
@@ -155,6 +155,9 @@ class Facts:
 
 NO_FACTS = Facts()
 
+ScopeFacts = Mapping[Any, Facts]
+"""What is told of scopes: by an `Outer`, or by the tuple of all that lead to one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -286,12 +289,13 @@ class Graph:
         notes: Iterable[str] = (),
         aliases: dict[NodeId, tuple[NodeId, ...]] | None = None,
         kind: str = "tape",
-        scope_facts: Mapping[Outer, Facts] | None = None,
+        scope_facts: ScopeFacts | None = None,
         about: str = "",
     ) -> Graph:
         """A graph of `nodes`, which must stand in an order that fits the edges.
 
-        `scope_facts` are what is told of the scopes that nodes name in `path`.
+        `scope_facts` are what is told of the scopes that nodes name in `path`,
+        by the scope or by the whole path to it.
 
         Raises ValueError where two nodes share an id, an edge's end is missing, or an edge leads backwards.
         """
@@ -463,9 +467,7 @@ def module_path(module: str) -> tuple[Outer, ...]:
     return tuple(Outer("module", name) for name in module.split(".", MAX_DEPTH - 1) if name)
 
 
-def build_scopes(
-    nodes: Sequence[Node], scope_facts: Mapping[Outer, Facts]
-) -> tuple[dict[str, Scope], dict[NodeId, str]]:
+def build_scopes(nodes: Sequence[Node], scope_facts: ScopeFacts) -> tuple[dict[str, Scope], dict[NodeId, str]]:
     """Nest nodes by `path` or module path, in recorded order: the scopes by id (outer before inner), each node's scope."""
 
     class _Open:
@@ -474,6 +476,7 @@ def build_scopes(
             self.stop = start
             self.call = calls[path]
             self.items: list[Item] = []
+            self.facts = NO_FACTS
 
     calls: Counter[str] = Counter({ROOT: 1})
     everything = _Open(ROOT, "", Outer("root", ""), None, 0)
@@ -494,9 +497,11 @@ def build_scopes(
         for left in stack[keep + 1 :]:
             left.stop = index
         del stack[keep + 1 :]
-        for outer in chain[keep:]:
+        for depth, outer in enumerate(chain[keep:], keep + 1):
             path = f"{stack[-1].path}.{outer.name}" if stack[-1].path else outer.name
             scope = _Open(_unused(path, calls, used), path, outer, stack[-1].id, index)
+            if scope_facts:
+                scope.facts = scope_facts.get(chain[:depth]) or scope_facts.get(outer, NO_FACTS)
             stack[-1].items.append(Item("scope", scope.id))
             stack.append(scope)
             opened.append(scope)
@@ -507,7 +512,7 @@ def build_scopes(
     return {
         s.id: Scope(
             s.id, s.path, s.outer.name, s.outer.kind, s.parent, tuple(s.items), s.start, s.stop, s.call,
-            scope_facts.get(s.outer, NO_FACTS),
+            s.facts,
         )
         for s in opened
     }, scope_of  # fmt: skip

@@ -47,9 +47,17 @@ def find_repeats(graph: Graph) -> dict[str, tuple[Entry, ...]]:
     """The entries of each scope, by its id: its items, with each repeat in place of the items that it covers."""
     numbers: dict[object, int] = {}
     signature: dict[str, int] = {}
+    # lines between modules only tell the order of calls, which does not make a module another one
+    counted = graph.kind != "module"
     node_signature = [
         numbers.setdefault(
-            (n.kind, n.op, n.outputs, tuple((b.kind, _neutral(b.text)) for b in n.badges), len(graph.inputs(n.id))),
+            (
+                n.kind,
+                n.op,
+                n.outputs,
+                tuple((b.kind, _neutral(b.text)) for b in n.badges),
+                counted and len(graph.inputs(n.id)),
+            ),
             len(numbers),
         )
         for n in graph.nodes

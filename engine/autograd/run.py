@@ -156,7 +156,8 @@ def run_backward(
                     if got is not None:
                         out = list(got) if isinstance(got, (tuple, list)) else [got]
             if bus.node:
-                bus.publish(NodeVisited(node.sequence_nr, node.name(), tuple(_meta(g) for g in out)))
+                norms = tuple(_norm(g) for g in out) if bus.norms else ()
+                bus.publish(NodeVisited(node.sequence_nr, node.name(), tuple(_meta(g) for g in out), norms))
             edges = node.edges
             if not retain_graph:
                 node.release()
@@ -192,6 +193,20 @@ def _leaf(node: AccumulateGrad, grad: Any) -> None:
 
 def _meta(g: Any) -> Meta | None:
     return None if g is None else Meta(tuple(g._data.shape), g._dtype.name, g._storage.backend.name)
+
+
+def _norm(g: Any) -> float | None:
+    """The length of a gradient, unrecorded; None where it has none."""
+    if g is None:
+        return None
+    before, told = state.grad_enabled, bus.op
+    state.grad_enabled = bus.op = False
+    try:
+        return float(g.detach().abs().float().norm().item())
+    except (RuntimeError, TypeError, NotImplementedError):  # a dtype or a layout that has no norm
+        return None
+    finally:
+        state.grad_enabled, bus.op = before, told
 
 
 def _tensor_hooks(node: Node, slots: list[Any]) -> None:

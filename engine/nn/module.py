@@ -522,6 +522,11 @@ class Module(StateMethods, module_hooks.HookMethods):
         """What `repr` says of the module itself, between the parentheses."""
         return ""
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        from ..display import bundle, module_json
+
+        return bundle("module", lambda: module_json(self), repr(self))
+
     def __repr__(self) -> str:
         own = self.extra_repr()
         lines = own.split("\n") if own else []
