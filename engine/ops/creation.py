@@ -234,7 +234,7 @@ def number_as(value: Any, kind: Any) -> Any:
     Raises RuntimeError where the dtype cannot hold it.
     """
     category = kind.category
-    if category == dtypes.COMPLEX:
+    if category == dtypes.COMPLEX or hasattr(value, "free_symbols"):  # a number that only a later call has
         return value
     if category == dtypes.BOOL:
         return bool(value)

@@ -17,7 +17,7 @@ from . import creation, places
 from .declare import operator
 from .joining import cat
 from .table import Op
-from .views import SELECT, SLICE, sizes, slice_dim
+from .views import SELECT, SLICE, sizes, slice_bounds, slice_dim
 
 # -- advanced indexing --------------------------------------------------------------------------
 
@@ -402,8 +402,7 @@ def slice_scatter(
 ) -> Tensor:
     """`input` with `src` written over `[start:end:step]` of `dim`."""
     at = wrap_dim(dim, input.ndim)
-    first, last, _ = slice(start, end, 1).indices(input.shape[at])
-    return _window(SLICE, input, src, at, first, max(first, last), step)
+    return _window(SLICE, input, src, at, *slice_bounds(input._data.shape[at], start, end), step)
 
 
 @operator()

@@ -386,15 +386,19 @@ def slice_dim(input: Tensor, dim: int, start: Any, end: Any, step: int = 1) -> T
     """`input[..., start:end:step]` along `dim`, with Python's clamping. Raises ValueError for a step below 1."""
     if step <= 0:
         raise ValueError("slice step cannot be zero" if step == 0 else "step must be greater than zero")
-    size = input._data.shape[dim]
+    return dispatch.call(SLICE, (input,), (dim, *slice_bounds(input._data.shape[dim], start, end), step))
+
+
+_PLAIN = (int, type(None))
+
+
+def slice_bounds(size: int, start: Any, end: Any) -> tuple[int, int]:
+    """First and last (exclusive) place of `start:end` in a dimension, with Python's clamping; last is not below first."""
     if type(size) is int and type(start) in _PLAIN and type(end) in _PLAIN:
         first, last, _ = slice(start, end, 1).indices(size)
     else:
         first, last = _clamped(start, size, 0), _clamped(end, size, size)
-    return dispatch.call(SLICE, (input,), (dim, first, max(first, last), step))
-
-
-_PLAIN = (int, type(None))
+    return first, max(first, last)
 
 
 def _clamped(at: Any, size: Any, default: Any) -> Any:
