@@ -18,6 +18,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from . import special
 from .wgsl import ZERO, convert
 
 
@@ -250,9 +251,10 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
         for name in (
             "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
             "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sqrt", "rsqrt", "sigmoid", "erf", "erfc", "erfinv",
-            "lgamma", "digamma",
+            "lgamma", "digamma", *special.ONE,
         )
     },
+    **{name: _floats(f"{name}_f", 2) for name in special.TWO},
     "atan2": _floats("atan2_f", 2),
     "floor": _rounding("floor"), "ceil": _rounding("ceil_f"), "round": _rounding("round_f"), "trunc": _rounding("trunc_f"),
     "abs": _by_type(f32="abs_f", i32="abs", u32="same_u"), "sign": _by_type(f32="sign_f", i32="sign", u32="sign_u"),

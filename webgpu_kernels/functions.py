@@ -13,6 +13,8 @@ from __future__ import annotations
 import functools
 import re
 
+from . import special
+
 _TEXT = """
 var<private> INFINITY_BITS: u32 = 0x7f800000u;
 var<private> NAN_BITS: u32 = 0x7fc00000u;
@@ -681,7 +683,7 @@ def _split(text: str) -> dict[str, str]:
     return out
 
 
-DEFINITIONS = _split(_TEXT)
+DEFINITIONS = _split(_TEXT + special.TEXT)
 """The text of every function and variable here, by name."""
 
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")

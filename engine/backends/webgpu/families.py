@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import indexing, movement, normalise, order, products, reductions, scans, small, windows
+from . import indexing, movement, normalise, order, products, reductions, resample, scans, small, windows
 
 
 def register(backend: Any) -> None:
@@ -21,4 +21,5 @@ def register(backend: Any) -> None:
     movement.register(backend)
     windows.register(backend)
     scans.register(backend)
+    resample.register(backend)
     order.register(backend)

@@ -8,8 +8,11 @@ from ....webgpu_kernels import norm as norms
 from ....webgpu_kernels import softmax as kernels
 from ....webgpu_kernels.pointwise import rank_class
 from ....webgpu_kernels.wgsl import MAX_STEPS, TYPES
+from ... import dtypes
 from .array import GpuArray, OnHost, merged, numel, row_major
 from .memory import TooLarge
+from .pointwise import Pointwise, part, slices
+from .reductions import Reduction
 
 
 class AlongDimension:
@@ -65,8 +68,6 @@ class AlongDimension:
         )  # fmt: skip
 
     def _in_pieces(self, arrays: list[GpuArray], dim: int, out: GpuArray) -> GpuArray:
-        from .pointwise import part, slices
-
         backend = self.backend
         rows = slices(backend, out.shape, [out, *arrays])
         if rows[0][0] == dim:
@@ -144,9 +145,55 @@ class Rows:
         return y, mean, rstd
 
 
+class Channels:
+    """Batch norm: each channel by its own mean and deviation over the batch and space, or by given ones."""
+
+    def __init__(self, backend: Any):
+        self.backend = backend
+        single = dtypes.float32
+        self.mean = Reduction(backend, "mean", single)
+        self.square = Pointwise(backend, "square_off", "(x - m) * (x - m)", ("x", "m"), single)
+        self.inverse = Pointwise(backend, "inverse_deviation", "rsqrt(v + eps)", ("v", "eps"), single)
+        self.scale = Pointwise(backend, "channel_scale", "rsqrt(v + eps) * w", ("v", "eps", "w"), single)
+        self.shift = Pointwise(backend, "channel_shift", "b - m * s", ("b", "m", "s"), single)
+        ends = {(True, True): "* w + b", (True, False): "* w", (False, True): "+ b", (False, False): ""}
+        self.standard = {
+            (w, b): Pointwise(
+                backend, "standardised", f"(x - m) * r {end}", ("x", "m", "r", *(["w"] if w else []), *(["b"] if b else [])), "same"
+            )
+            for (w, b), end in ends.items()
+        }  # fmt: skip
+        self.affine = Pointwise(backend, "channel_affine", "x * s + t", ("x", "s", "t"), "same")
+
+    def _spread(self, a: GpuArray, rank: int) -> GpuArray:
+        """One number a channel, to broadcast to arrays of `rank` dimensions."""
+        shape = (a.shape[0], *[1] * (rank - 2))
+        return GpuArray(a.block, a.dtype, shape, (a.strides[0], *[0] * (rank - 2)), a.offset, rank == 2)
+
+    def batch(self, x: GpuArray, weight: Any, bias: Any, eps: float) -> tuple[GpuArray, ...]:
+        """By the batch's own moments. Returns the result, and means and reciprocal deviations [C] in float32."""
+        rank = len(x.shape)
+        axes = (0, *range(2, rank))
+        mean = self.mean(x, axes, False)
+        m = self._spread(mean, rank)
+        rstd = self.inverse(self.mean(self.square(x, m), axes, False), float(eps))
+        kernel = self.standard[weight is not None, bias is not None]
+        more = [self._spread(a, rank) for a in (weight, bias) if a is not None]
+        return kernel(x, m, self._spread(rstd, rank), *more), mean, rstd
+
+    def given(self, x: GpuArray, weight: Any, bias: Any, mean: GpuArray, var: GpuArray, eps: float) -> GpuArray:
+        """By given means and variances."""
+        rank = len(x.shape)
+        scale = self.scale(var, float(eps), weight if weight is not None else 1.0)
+        shift = self.shift(bias if bias is not None else 0.0, mean, scale)
+        return self.affine(x, self._spread(scale, rank), self._spread(shift, rank))
+
+
 def register(backend: Any) -> None:
     """Enter the kernels into the backend's table."""
-    rows = Rows(backend)
+    rows, channels = Rows(backend), Channels(backend)
+    backend.kernels["native_batch_norm"] = channels.batch
+    backend.kernels["batch_norm_with_statistics"] = channels.given
     backend.kernels["native_layer_norm"] = rows.layer
     backend.kernels["native_group_norm"] = rows.group
     for kind in ("softmax", "log_softmax", "softmax_backward", "log_softmax_backward"):
