@@ -25,7 +25,7 @@ Direction = Literal["up", "down", "left", "right"]
 
 STYLES = (
     "", "line", "line.back", "line.order", "line.resume", "tip", "border", "border.group", "border.root",
-    "border.error", "border.break", "border.back", "frame", "frame.title", "frame.note", "title", "title.group",
+    "border.error", "border.break", "border.back", "border.lit", "border.lit", "frame", "frame.title", "frame.note", "title", "title.group",
     "title.back", "fact", "badge.leaf", "badge.saved", "badge.grad", "badge.root", "badge.stub", "badge.error",
     "badge.note", "badge.hint", "badge.break", "badge.refused", "badge.good", "badge.slow",
     "bar", "bar.rest", "op.product", "op.activation", "op.norm",
@@ -254,7 +254,7 @@ class Cells:
         if self.zoom == "chips":
             self._line(x, y, width, lines[0], key)
             return
-        kind = "back" if back else _border(box)
+        kind = ("lit" if box.back is not None and box.back.lit else "back") if back else _border(box)
         style = f"border.{kind}" if kind else "border"
         heavy = kind == "error"
         corners, across, beside = ("┏┓┗┛", "━", "┃") if heavy else ("╭╮╰╯", "─", "│")
@@ -282,6 +282,8 @@ class Cells:
         paths: list[tuple[Route, list[tuple[int, int]]]] = []
         steps: dict[tuple[int, int], dict[tuple[str, int], tuple[int, int]]] = {}
         for route in routes:
+            if self.picture.line_kinds.get((route.source, route.target)) == "below":
+                continue
             points = [(int(x + 0.5), int(y + 0.5)) for x, y in route.points]
             if back:
                 points.reverse()

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
+from . import search
 from .labels import bytes_text, clean, count_text, shape_text
 
 NodeId = int | str
@@ -217,7 +218,8 @@ class Node:
 class Edge(NamedTuple):
     """A value flows from node `source` to input number `slot` of node `target`.
 
-    Kinds other than "value": "order" (one after the other, no value known), "resume" (where a broken graph goes on).
+    Kinds other than "value": "order" (one after the other, no value known), "resume" (where a broken graph goes on),
+    "error" (a value whose shape does not fit), "below" (only places one below the other and is not drawn).
     """
 
     source: NodeId
@@ -403,8 +405,44 @@ class Graph:
         in a shape), "op:..." or "name:..." (a part of the operator or of a name), or any text: a part of an
         operator, a name, a module path, a dtype, a badge or a function.  Capitals do not matter.
         """
-        terms = [_term(t) for t in re.findall(r"\[[^\]]*\]|\S+", query)]
-        return [node.id for node in self.nodes if all(term(node) for term in terms)] if terms else []
+        matches = search.matcher(query)
+        return [] if matches is None else [node.id for node in self.nodes if matches(node)]
+
+    def path(self, start: NodeId, end: NodeId) -> list[NodeId]:
+        """The nodes of a shortest way between two nodes, in the direction of the values; [] where there is none.
+
+        The two may be given in either order.  Unknown ids have no way.
+        """
+        if start not in self.position or end not in self.position:
+            return []
+        return search.shortest(self, start, end) or search.shortest(self, end, start)
+
+    def ancestors(self, node_id: NodeId) -> list[NodeId]:
+        """Everything that a node's value depends on, in recorded order."""
+        return self._in_order(search.walk(node_id, self.inputs))
+
+    def descendants(self, node_id: NodeId) -> list[NodeId]:
+        """Everything that depends on a node's value, in recorded order."""
+        return self._in_order(search.walk(node_id, self.users))
+
+    def _in_order(self, found: set[NodeId]) -> list[NodeId]:
+        return sorted(found, key=self.position.__getitem__)
+
+    def ranked(self, order: str) -> list[NodeId]:
+        """Nodes by "bytes", "saved", "seconds", "share" or "gradient", the largest first; others are left out.
+
+        Kernels are told by their first node.  Raises ValueError for another order.
+        """
+        found: list[tuple[float, int, NodeId]] = []
+        for scope in self.scopes.values():
+            value = getattr(scope.facts, order) if order in ("seconds", "share") else None
+            if value is not None and scope.start < scope.stop:
+                found.append((value, scope.start, self.nodes[scope.start].id))
+        for index, node in enumerate(self.nodes):
+            value = search.measure(node, order)
+            if value is not None:
+                found.append((value, index, node.id))
+        return [key for _, _, key in sorted(found, key=lambda f: (-f[0], f[1]))]
 
     def summary(self) -> str:
         """One line: what the builder says, or how many operations and leaves there are and what backward keeps."""
@@ -419,47 +457,6 @@ class Graph:
         if saved:
             parts.append(f"{bytes_text(saved)} saved for backward")
         return ", ".join(parts)
-
-
-def _term(term: str) -> Callable[[Node], bool]:
-    """The test that one term of a search stands for."""
-    folded = term.casefold()
-    head, colon, rest = folded.partition(":")
-    if colon and head in ("", "line") and rest.isdecimal():
-        return lambda node: _on_line(node, int(rest))
-    if colon and head == "op":
-        return lambda node: rest in node.op.casefold()
-    if colon and head == "name":
-        return lambda node: any(rest in text.casefold() for text in (node.name, node.label, node.module))
-    if folded.startswith("[") and folded.endswith("]"):
-        return _shape_term([size.strip() for size in folded[1:-1].split(",") if size.strip()])
-    if re.fullmatch(r"(\d+|\*)(x(\d+|\*))+", folded):
-        return _shape_term(folded.split("x"))
-    if folded.isdecimal():
-        number = int(folded)
-        return lambda node: _on_line(node, number) or any(number in t.shape for t in node.outputs)
-    return lambda node: folded in _haystack(node)
-
-
-def _shape_term(sizes: list[str]) -> Callable[[Node], bool]:
-    def matches(node: Node) -> bool:
-        return any(
-            len(t.shape) == len(sizes) and all(want in ("*", str(n)) for want, n in zip(sizes, t.shape, strict=True))
-            for t in node.outputs
-        )
-
-    return matches
-
-
-def _on_line(node: Node, line: int) -> bool:
-    return node.source is not None and node.source.line <= line <= node.source.end_line
-
-
-def _haystack(node: Node) -> str:
-    texts = [node.op, node.name, node.label, node.module, node.dtype_text, *(b.text for b in node.badges)]
-    if node.source is not None:
-        texts += [node.source.function, node.source.text]
-    return "\n".join(texts).casefold()
 
 
 def module_path(module: str) -> tuple[Outer, ...]:

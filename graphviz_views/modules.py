@@ -44,8 +44,8 @@ def build_module(module: Mapping[str, Any] | Any, *, title: str = "") -> Graph:
             known = [ends[id(c)] for c in children if id(c) in ends]
             if known:
                 ends[id(own)] = known[0][0], known[-1][1]
-            if own.get("ordered") is True:
-                edges += [Edge(a[1], b[0]) for a, b in itertools.pairwise(known)]
+            kind = "value" if own.get("ordered") is True else "below"
+            edges += [Edge(a[1], b[0], 0, kind) for a, b in itertools.pairwise(known)]
             continue
         key = reading.text(own.get("path")) or reading.text(own.get("class")) or "module"
         if key in seen or len(nodes) >= MAX_MODULES:

@@ -32,7 +32,7 @@ def page_json(picture: Picture, layout: Layout | None = None) -> dict[str, Any]:
                  "share", "details", "tooltip", "stubs", "span", "opens"}, in recorded order
     frames       list of {"key", "kind", "title", "badges", "lines", "details", "rect", "parent"}, outer before inner
     lines        list of {"from", "to", "kind", "points", "curved"}; keys of boxes
-    mirror       None, or {"boxes": [{"key", "title", "lines", "badges", "rect"}], "frames": [{"key", "rect"}], "lines"}
+    mirror       None, or {"boxes": [{"key", "title", "lines", "badges", "lit", "rect"}], "frames": [{"key", "rect"}], "lines"}
     ===========  ==================================================================================
 
     A `rect` is [x, y, width, height] from the upper left corner; `points` are [x, y] pairs, corners of the line or,
@@ -68,7 +68,11 @@ def page_json(picture: Picture, layout: Layout | None = None) -> dict[str, Any]:
             for key, frame in picture.frames.items()
             if key in layout.frames
         ],
-        "lines": [_line(picture, route) for route in layout.routes],
+        "lines": [
+            _line(picture, route)
+            for route in layout.routes
+            if picture.line_kinds.get((route.source, route.target)) != "below"
+        ],
         "mirror": mirror,
     }  # fmt: skip
 

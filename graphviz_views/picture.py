@@ -52,11 +52,15 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Back:
-    """What stands in the mirror for a box: the step of backward that belongs to it, and the gradients known of it."""
+    """What stands in the mirror for a box: the step of backward that belongs to it, and the gradients known of it.
+
+    It is `lit` once a gradient has arrived.
+    """
 
     title: str
     lines: tuple[str, ...] = ()
     badges: tuple[Badge, ...] = ()
+    lit: bool = False
 
 
 class Child(NamedTuple):
@@ -286,6 +290,8 @@ class _Boxes:
         # what the frame around the box says already is not repeated on it
         frame = self._module_path(scope)
         module = node.module.removeprefix(frame).removeprefix(".") if node.module.startswith(frame) else node.module
+        if self.graph.kind == "module":
+            module = ""
         grad = self.gradients.get(node.id, node.grad)
         badges = [Badge("backward starts here", "root")] if node.is_root else []
         badges += [*node.badges, *node.facts.badges]
@@ -335,15 +341,26 @@ class _Boxes:
         if node.kind == "error":
             return None
         if node.kind == "leaf":
-            return Back("AccumulateGrad", (grad.text if grad else f"grad {node.shape_text}",))
+            return Back("AccumulateGrad", (grad.text if grad else f"grad {node.shape_text}",), (), grad is not None)
         leaves = [b for b in node.badges if b.kind == "leaf"]
-        into = [Badge(f"grad of {b.text}", "grad" if b.known else "leaf", b.node_id) for b in leaves]
+        into = [self._leaf_grad(b) for b in leaves]
         into = [Badge(trim(clean(b.text)), b.kind, b.node_id) for b in into]
         if grad is not None:
             line = f"grad {shape_text(grad.shape)}" + ("" if grad.norm is None else f" · norm {grad.norm:.4g}")
         else:
             line = f"grad {node.shape_text}"
-        return Back(trim(clean(node.name or f"backward of {node.title}"), 40), (trim(clean(line)),), tuple(into))
+        return Back(
+            trim(clean(node.name or f"backward of {node.title}"), 40),
+            (trim(clean(line)),),
+            tuple(into),
+            grad is not None,
+        )
+
+    def _leaf_grad(self, badge: Badge) -> Badge:
+        """The badge of the gradient that a leaf gathers."""
+        grad = None if badge.node_id is None else self.gradients.get(badge.node_id)
+        norm = "" if grad is None or grad.norm is None else f", norm {grad.norm:.4g}"
+        return Badge(f"grad of {badge.text}{norm}", "grad" if badge.known or grad else "leaf", badge.node_id)
 
     def scope(self, inner: Scope) -> Box:
         """The box of a folded scope."""
@@ -381,7 +398,7 @@ class _Boxes:
         if self.mirrored:
             grad = self.gradients.get(nodes[-1].id, nodes[-1].grad)
             line = grad.text if grad else f"grad {nodes[-1].shape_text}"
-            back = Back(trim(f"backward of {clean(title)}", 48), (trim(clean(line)),))
+            back = Back(trim(f"backward of {clean(title)}", 48), (trim(clean(line)),), (), grad is not None)
         return Box(
             key,
             kind,

@@ -52,7 +52,7 @@ _LIGHT = {
     "error-fill": "#ffcecb", "error-ink": "#a40e26", "break-fill": "#ffe3cc", "break-box": "#fff8f2", "break-ink": "#953800",
     "note-fill": "#eaeef2", "note-ink": "#424a53",
     "input": "#57606a", "output": "#57606a", "call": "#57606a", "break": "#e16f24", "guard": "#bf8700",
-    "kernel": "#6639ba", "error": "#cf222e", "error-box": "#fff5f4", "back": "#f6fbf7", "back-edge": "#a6d1b0", "back-ink": "#1a7f37",
+    "kernel": "#6639ba", "error": "#cf222e", "error-box": "#fff5f4", "back": "#f6fbf7", "back-edge": "#a6d1b0", "back-ink": "#1a7f37", "lit": "#e6f7ea",
     "bar": "#8c959f", "bar-rest": "#eaeef2",
 }  # fmt: skip
 _DARK = {
@@ -65,7 +65,7 @@ _DARK = {
     "error-fill": "#67060c", "error-ink": "#ffb3ad", "break-fill": "#4a2208", "break-box": "#23150b", "break-ink": "#ffc680",
     "note-fill": "#21262d", "note-ink": "#b1bac4",
     "input": "#8b949e", "output": "#8b949e", "call": "#8b949e", "break": "#f0883e", "guard": "#d29922",
-    "kernel": "#a371f7", "error": "#f85149", "error-box": "#2a0d0f", "back": "#0f1c14", "back-edge": "#2b5a38", "back-ink": "#56d364",
+    "kernel": "#a371f7", "error": "#f85149", "error-box": "#2a0d0f", "back": "#0f1c14", "back-edge": "#2b5a38", "back-ink": "#56d364", "lit": "#143a20",
     "bar": "#8b949e", "bar-rest": "#30363d",
 }  # fmt: skip
 
@@ -239,7 +239,7 @@ class _Measure:
             return ""
         x, y = _INSET, 6.0
         out = [
-            f'<g class="box back" data-box={_attribute(box.key)} transform="translate({_n(rect.x)} {_n(rect.y)})">',
+            f'<g class="{"box back lit" if back.lit else "box back"}" data-box={_attribute(box.key)} transform="translate({_n(rect.x)} {_n(rect.y)})">',
             f"<title>{_text(chr(10).join([back.title, *back.lines, *(b.text for b in back.badges)]))}</title>",
             f'<rect class="body" width="{_n(rect.width)}" height="{_n(rect.height)}" rx="6"/>',
             f'<text class="title" x="{_n(x)}" y="{_n(y + 13)}">{_text(back.title)}</text>',
@@ -361,6 +361,8 @@ def _routes(picture: Picture, routes: Iterable[Route], *, back: bool = False) ->
         ends = f"data-from={_attribute(route.source)} data-to={_attribute(route.target)}"
         value = (route.target, route.source) if back else (route.source, route.target)
         kind = "back" if back else picture.line_kinds.get(value, "")
+        if kind == "below":
+            continue
         tip = 7 if upwards else -7
         out.append(
             f'<g class="{f"line {kind}".rstrip()}" {ends}><path d="{"".join(path)}"/>'
@@ -460,6 +462,7 @@ def _colours(c: dict[str, str]) -> list[str]:
         f".box.error .body{{fill:{c['error-box']};stroke:{c['error']}}}",
         f".box.kernel-box .body{{fill:{c['box']};stroke:{c['edge']}}}",
         f".box.back .body{{fill:{c['back']};stroke:{c['back-edge']}}}",
+        f".box.back.lit .body{{fill:{c['lit']};stroke:{c['back-ink']}}}",
         f".box.back text.title{{fill:{c['back-ink']}}}",
         f".frame.mirror{{fill:{c['back']};stroke:{c['back-edge']}}}",
         f"text.name.back{{fill:{c['back-ink']};stroke:{c['back']}}}",
