@@ -76,6 +76,15 @@ class Plan:
         self.names = frozenset(names)
 
 
+def _user_stack(frame: Any) -> str:
+    """The calls that led to a frame, without those inside the engine, and in a notebook without those that run its cells."""
+    import traceback
+
+    calls = [f for f in traceback.extract_stack(frame) if not f.filename.startswith(ENGINE_FOLDER)]
+    first = next((i for i, f in enumerate(calls) if f.filename.startswith("<cell ")), 0)
+    return "".join(traceback.format_list(calls[first:]))
+
+
 class Node:
     """One entry of the tape. `next_functions` are the edges, `name()` PyTorch's name of it."""
 
@@ -104,9 +113,7 @@ class Node:
         self.input_metas: tuple[Any, ...] = ()  # (shape, dtype) of each input, None for plain values
         self.plan: Plan | None = None
         if state.anomaly:
-            import traceback
-
-            self.forward_trace = "".join(traceback.format_stack(sys._getframe(2)))
+            self.forward_trace = _user_stack(sys._getframe(2))
 
     # -- what users see -------------------------------------------------------------------------
 

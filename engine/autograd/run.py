@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -249,8 +250,8 @@ def _tell_forward(node: Node) -> None:
         if trace is not None
         else "No forward pass information is available. Enable detect anomaly during forward pass."
     )
-    print(
-        f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{where}", file=sys.stderr
+    warnings.warn(
+        f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{where}", stacklevel=5
     )
 
 

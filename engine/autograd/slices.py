@@ -80,17 +80,18 @@ def _place(view: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         return shape, strides, view._offset - base._offset * base._dtype.itemsize // view._dtype.itemsize
     if is_contiguous(base._data.shape, base.stride()):
         return shape, strides, offset
-    return _in_logical_order(base, shape, strides, offset)
+    return in_logical_order(tuple(base._data.shape), base.stride(), shape, strides, offset)
 
 
-def _in_logical_order(base: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> tuple[Any, Any, int]:
-    """Translate strides in memory to strides among the base's elements in row-major order.
+def in_logical_order(
+    sizes: tuple[int, ...], steps: tuple[int, ...], shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+) -> tuple[Any, Any, int]:
+    """Translate strides in memory to strides among the elements, in row-major order, of a base of `sizes` and `steps`.
 
     A step of one of the base's own strides is a step of that dimension's row-major stride.
     """
     from ..shapes import contiguous_strides
 
-    sizes, steps = tuple(base._data.shape), base.stride()
     logical = contiguous_strides(sizes)
     order = sorted((st, lg, n) for st, lg, n in zip(steps, logical, sizes, strict=True) if n > 1)
 
