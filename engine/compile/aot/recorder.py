@@ -19,7 +19,7 @@ from ...autograd.node import Node as TapeNode
 from ...ops.random import Draw
 from ...ops.table import OPS, Op
 from ..fake import FakeArray, FakeBackend
-from ..fake.layout import row_major
+from ..fake.layout import is_row_major, row_major
 from ..graph import Graph, GraphModule, Node, TensorSpec, spec_of
 from . import creations
 
@@ -37,6 +37,7 @@ class Recorder:
         """(first sequence number, level-1 node), in order: which line a tape node came from."""
         self._backends: dict[str, FakeBackend] = {}
         self._values: dict[int, tuple[FakeArray, Node, int]] = {}
+        self._views: list[FakeArray] = []  # kept, as arrays are known by their identity
         self._links: dict[int, tuple[Op, FakeArray, tuple[Any, ...]]] = {}
 
     def backend(self, name: str) -> FakeBackend:
@@ -68,8 +69,7 @@ class Recorder:
                 raise RuntimeError(
                     "a tensor that was made outside of the traced function takes part in it: pass it as an argument"
                 )
-            base = self.value(owner)
-            node = self._emit(OPS["as_strided"], (base, array.shape, array.strides, array.offset), array)
+            node = self._emit(OPS["as_strided"], (self.value(owner), *_place(owner, array)), array)
         self.define(array, node)
         return node
 
@@ -83,6 +83,8 @@ class Recorder:
         while (link := self._links.get(id(array))) is not None:
             op, array, statics = link
             out.append((op, statics))
+        if array is not array.memory.owner:
+            out.append((OPS["as_strided"], (tuple(array.shape), tuple(array.strides), array.offset)))
         return out[::-1]
 
     def argument(self, a: Any) -> Any:
@@ -189,7 +191,10 @@ class Recorder:
         """A view was made."""
         if out is source:
             return
-        self._links[id(out)] = (op, source, self.argument(statics))
+        if op.name != "as_strided":  # which looks at the whole memory, not at what it was called on
+            self._links[id(out)] = (op, source, self.argument(statics))
+        else:
+            self._views.append(out)
         self.value(out)
 
     def wrote(self, target: FakeArray, source: FakeArray) -> None:
@@ -210,8 +215,8 @@ class Recorder:
             array = parent
         owner = memory.owner
         if owner is not None and array is not owner:
-            geometry = (array.shape, array.strides, array.offset)
-            steps.append((owner, self._emit(OPS["as_strided_scatter"], (self.value(owner), node, *geometry), owner)))
+            args = (self.value(owner), node, *_place(owner, array))
+            steps.append((owner, self._emit(OPS["as_strided_scatter"], args, owner)))
         memory.writes += 1
         for a, n in steps:
             self.define(a, n)
@@ -283,6 +288,16 @@ class Recorder:
         source = maker.meta.get("source") if maker is not None else resolve_source(node._code, node._offset)
         module = (maker.meta.get("module") if maker is not None else None) or node.module
         return {"source": source, "module": module, "tape": number, "backward": True}
+
+
+def _place(owner: FakeArray, array: FakeArray) -> tuple[Any, Any, Any]:
+    """Geometry of a window among the elements of the owner of its memory in row-major order."""
+    shape, strides, offset = tuple(array.shape), tuple(array.strides), array.offset
+    if not is_row_major(owner.shape, owner.strides):
+        from ...autograd.slices import in_logical_order
+
+        return in_logical_order(tuple(owner.shape), owner.strides, shape, strides, offset)
+    return shape, strides, offset
 
 
 _AUTOGRAD = ENGINE_FOLDER + "autograd"

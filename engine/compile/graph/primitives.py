@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import dispatch
+from ...ops import functions as F
 from ...ops.composed import COMPOSED
 from ...ops.table import OPS, Op
 
@@ -17,7 +18,11 @@ from ...ops.table import OPS, Op
 def runner(op: Op) -> Callable[..., Any]:
     """The function that runs one primitive on `(*tensors, *statics)`."""
     count = len(op.tensors)
-    if op.list_input:
+    if op.name in ("view", "unsafe_view"):
+        run = _view
+    elif op.name == "as_strided":
+        run = _as_strided
+    elif op.list_input:
 
         def run(tensors: Any, *statics: Any) -> Any:
             return dispatch.call(op, tuple(tensors), statics)
@@ -34,6 +39,17 @@ def runner(op: Op) -> Callable[..., Any]:
 
     run.__name__ = run.__qualname__ = op.name
     return run
+
+
+def _view(t: Any, size: Any) -> Any:
+    """A graph of values says nothing of memory: where the elements do not lie as a view needs, they are copied."""
+    return F.reshape(t, size)
+
+
+def _as_strided(t: Any, size: Any, stride: Any, storage_offset: Any) -> Any:
+    """Strides count among the elements in row-major order."""
+    t = t.contiguous()
+    return dispatch.call(OPS["as_strided"], (t,), (size, stride, storage_offset + t.storage_offset()))
 
 
 class Primitives:
