@@ -112,7 +112,7 @@ def _at(frame: Frame, depth: int) -> Frame | FrameType:
         depth -= 1
     native: FrameType | None = sys._getframe()
     while native is not None:
-        if not native.f_code.co_filename.startswith(tracebacks.HERE):
+        if not tracebacks.is_internal(native.f_code):
             if depth == 0:
                 return native
             depth -= 1
@@ -120,17 +120,9 @@ def _at(frame: Frame, depth: int) -> Frame | FrameType:
     raise ValueError("call stack is not deep enough")
 
 
-def _standing(frame: Frame, inner: bool) -> int:
-    """The index of the instruction that a frame is in: one that waits stands behind it."""
-    return frame.ip if inner else frame.ip - 1
-
-
 def _getframe(domain: ConcreteCalls, frame: Frame, args: list[Any], kwargs: dict[str, Any]) -> Any:
     found = _at(frame, *(args or [0]))
-    if not isinstance(found, Frame):
-        return found
-    step = found.program.instructions[_standing(found, found is frame)]
-    return tracebacks.python_frame(found.code, step.offset, step.position, found.globals)
+    return tracebacks.python_stack(frame, found) if isinstance(found, Frame) else found
 
 
 def _getframemodulename(domain: ConcreteCalls, frame: Frame, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -152,7 +144,7 @@ def _warn(domain: ConcreteCalls, frame: Frame, args: list[Any], kwargs: dict[str
     found = _at(frame, max(given.get("stacklevel", 1), 1) - 1)
     if isinstance(found, Frame):
         space, name = found.globals, found.code.co_filename
-        line = found.program.instructions[_standing(found, found is frame)].position[0]
+        line = found.program.instructions[found.ip if found is frame else found.ip - 1].position[0]
     else:
         space, name, line = found.f_globals, found.f_code.co_filename, found.f_lineno
     return warnings.warn_explicit(

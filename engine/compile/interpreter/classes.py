@@ -10,7 +10,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from ..bytecode.decode import decode
-from .frame import Convert, Frame
+from .frame import UNBOUND, Convert, Frame
 
 if TYPE_CHECKING:
     from .concrete_calls import ConcreteCalls
@@ -36,15 +36,37 @@ class _Finish:
             self.namespace["__orig_bases__"] = self.original
         made = self.meta(self.name, self.bases, self.namespace, **self.keywords)
         if isinstance(made, type) and isinstance(cell, types.CellType):
-            try:
-                held = cell.cell_contents
-            except ValueError:
+            held = _contents(cell)
+            if held is UNBOUND:
                 raise RuntimeError(
                     f"__class__ not set defining {self.name!r} as {made!r}. Was __classcell__ propagated to type.__new__?"
-                ) from None
+                )
             if held is not made:
                 raise TypeError(f"__class__ set to {held!r} defining {self.name!r} as {made!r}")
         return made
+
+
+def _contents(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return UNBOUND
+
+
+def _metaclass(meta: Any, bases: tuple[Any, ...]) -> Any:
+    """The most derived of `meta` and the types of the bases."""
+    if not isinstance(meta, type):
+        return meta
+    for base in bases:
+        kind = type(base)
+        if issubclass(kind, meta):
+            meta = kind
+        elif not issubclass(meta, kind):
+            raise TypeError(
+                "metaclass conflict: the metaclass of a derived class must be a (non-strict) subclass of the metaclasses "
+                "of all its bases"
+            )
+    return meta
 
 
 def build_class(domain: ConcreteCalls, frame: Frame, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -54,7 +76,11 @@ def build_class(domain: ConcreteCalls, frame: Frame, args: list[Any], kwargs: di
     function, name, *given = args
     original = tuple(given)
     bases = types.resolve_bases(original)
-    meta, namespace, keywords = types.prepare_class(name, bases, kwargs)
+    keywords = dict(kwargs)
+    meta = keywords.pop("metaclass", type(bases[0]) if bases else type)
+    meta = _metaclass(meta, bases)
+    prepare = getattr(meta, "__prepare__", None)
+    namespace = {} if prepare is None else prepare(name, bases, **keywords)
     if not hasattr(type(namespace), "__getitem__"):
         what = meta.__name__ if isinstance(meta, type) else "<metaclass>"
         raise TypeError(f"{what}.__prepare__() must return a mapping, not {type(namespace).__name__}")

@@ -6,6 +6,7 @@ the rest.
 
 from __future__ import annotations
 
+import functools
 import operator
 import sys
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any, NoReturn
 
 from . import native, tracebacks
+from .callers import local_variables
 from .concrete_calls import ConcreteCalls
 from .frame import EXHAUSTED, UNBOUND, Frame
 from .generators import InterpretedGenerator
@@ -47,23 +49,20 @@ class ConcreteDomain(ConcreteCalls):
     # Names, cells
 
     def load_global(self, frame: Frame, name: str) -> Any:
-        try:
-            return frame.globals[name]
-        except KeyError:
-            pass
-        try:
-            return frame.builtins[name]
-        except KeyError:
-            raise NameError(f"name '{name}' is not defined", name=name) from None
+        value = _lookup(frame.globals, name)
+        if value is UNBOUND:
+            value = _lookup(frame.builtins, name)
+            if value is UNBOUND:
+                raise _undefined(name)
+        return value
 
     def store_global(self, frame: Frame, name: str, value: Any) -> None:
         frame.globals[name] = value
 
     def delete_global(self, frame: Frame, name: str) -> None:
-        try:
-            del frame.globals[name]
-        except KeyError:
-            raise NameError(f"name '{name}' is not defined", name=name) from None
+        if name not in frame.globals:
+            raise _undefined(name)
+        del frame.globals[name]
 
     def load_name(self, frame: Frame, name: str) -> Any:
         return self.load_from_mapping_or_global(frame, frame.names, name)
@@ -74,8 +73,10 @@ class ConcreteDomain(ConcreteCalls):
     def delete_name(self, frame: Frame, name: str) -> None:
         try:
             del frame.names[name]
+            return
         except KeyError:
-            raise NameError(f"name '{name}' is not defined", name=name) from None
+            pass
+        raise _undefined(name)  # not in the `except`: the program must not see the KeyError as its context
 
     def load_locals(self, frame: Frame) -> Any:
         return frame.names
@@ -101,7 +102,8 @@ class ConcreteDomain(ConcreteCalls):
         try:
             return cell.cell_contents
         except ValueError:
-            raise frame.program.unbound(slot) from None
+            pass
+        raise frame.program.unbound(slot)
 
     def store_deref(self, frame: Frame, cell: Any, value: Any) -> None:
         cell.cell_contents = value
@@ -156,13 +158,7 @@ class ConcreteDomain(ConcreteCalls):
                 method = base.__dict__[name]
                 get = getattr(type(method), "__get__", None)
                 return method if get is None else get(method, obj, cls)
-        text = f"'{cls.__module__}.{cls.__qualname__}'" if sys.version_info >= (3, 14) else f"'{cls.__name__}'"
-        text += " object does not support the context manager protocol"
-        if name == "__exit__" and _has_special(cls, "__enter__"):
-            text += " (missed __exit__ method)"
-        elif sys.version_info >= (3, 14) and _has_special(cls, "__aenter__") and _has_special(cls, "__aexit__"):
-            text += " but it supports the asynchronous context manager protocol. Did you mean to use 'async with'?"
-        raise TypeError(text)
+        raise TypeError(_no_manager(cls, name))
 
     def getitem(self, frame: Frame, container: Any, key: Any) -> Any:
         return container[key]
@@ -210,14 +206,10 @@ class ConcreteDomain(ConcreteCalls):
         target.append(item)
 
     def list_extend(self, frame: Frame, target: Any, iterable: Any) -> None:
-        try:
-            target.extend(iterable)
-        except TypeError:
-            # CPython says so only where the value is no iterable at all.
-            if not hasattr(type(iterable), "__iter__") and not hasattr(type(iterable), "__getitem__"):
-                text = f"Value after * must be an iterable, not {type(iterable).__name__}"
-                raise TypeError(text) from None
-            raise
+        kind = type(iterable)
+        if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
+            raise TypeError(f"Value after * must be an iterable, not {kind.__name__}")
+        target.extend(iterable)
 
     def list_to_tuple(self, frame: Frame, target: Any) -> Any:
         return tuple(target)
@@ -232,16 +224,9 @@ class ConcreteDomain(ConcreteCalls):
         target[key] = value
 
     def dict_update(self, frame: Frame, target: Any, mapping: Any) -> None:
-        try:
-            target.update(mapping)
-        except AttributeError:
-            if not hasattr(mapping, "keys"):
-                raise TypeError(f"'{type(mapping).__name__}' object is not a mapping") from None
-            raise
-        except (TypeError, ValueError):
-            if not hasattr(mapping, "keys"):  # a sequence of pairs is no mapping
-                raise TypeError(f"'{type(mapping).__name__}' object is not a mapping") from None
-            raise
+        if not hasattr(mapping, "keys"):
+            raise TypeError(f"'{type(mapping).__name__}' object is not a mapping")
+        target.update(mapping)
 
     def unpack(self, frame: Frame, value: Any, count: int) -> Sequence[Any]:
         kind = type(value)
@@ -315,11 +300,11 @@ class ConcreteDomain(ConcreteCalls):
     # Imports
 
     def import_name(self, frame: Frame, name: str, fromlist: Any, level: Any) -> Any:
-        try:
-            importer = frame.builtins["__import__"]
-        except KeyError:
-            raise ImportError("__import__ not found") from None
-        return importer(name, frame.globals, frame.names, fromlist, level)
+        importer = frame.builtins.get("__import__")
+        if importer is None:
+            raise ImportError("__import__ not found")
+        call = tracebacks.caller(frame, frame.ip)
+        return call(importer, [name, frame.globals, frame.names, fromlist, level], {})
 
     def import_from(self, frame: Frame, module: Any, name: str) -> Any:
         return native.import_from(module, name)
@@ -386,10 +371,7 @@ class ConcreteDomain(ConcreteCalls):
         return value
 
     def add_traceback(self, frame: Frame, value: Any) -> None:
-        step = frame.program.instructions[frame.ip]
-        value.__traceback__ = tracebacks.entry(
-            frame.program.code, step.offset, step.position, frame.globals, value.__traceback__
-        )
+        value.__traceback__ = tracebacks.entry(frame, local_variables(frame), value.__traceback__)
 
     def exception_match(self, frame: Frame, value: Any, types: Any) -> bool:
         for kind in types if isinstance(types, tuple) else (types,):
@@ -442,6 +424,32 @@ class ConcreteDomain(ConcreteCalls):
         error = RuntimeError("generator raised StopIteration")
         error.__cause__ = error.__context__ = value
         return error
+
+
+def _lookup(space: Any, name: str) -> Any:
+    if type(space) is dict:
+        return space.get(name, UNBOUND)
+    try:
+        return space[name]  # may have a `__missing__` of its own
+    except KeyError:
+        return UNBOUND
+
+
+def _undefined(name: str) -> NameError:
+    return NameError(f"name '{name}' is not defined", name=name)
+
+
+def _no_manager(cls: type, name: str) -> str:
+    """What CPython says where a with-block finds no `name`."""
+    has = functools.partial(_has_special, cls)
+    if sys.version_info < (3, 14):
+        text = f"'{cls.__name__}' object does not support the context manager protocol"
+        return text + " (missed __exit__ method)" if name == "__exit__" else text
+    kind = cls.__qualname__ if cls.__module__ in ("builtins", "__main__") else f"{cls.__module__}.{cls.__qualname__}"
+    text = f"'{kind}' object does not support the context manager protocol (missed {name} method)"
+    if has("__aenter__") and has("__aexit__"):
+        text += ". Did you mean to use 'async with'?"
+    return text
 
 
 def _has_special(cls: type, name: str) -> bool:

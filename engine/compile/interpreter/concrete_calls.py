@@ -12,6 +12,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from ..bytecode.decode import decode
+from . import tracebacks
 from .binding import Mismatch, bind, complain
 from .callers import SPECIAL
 from .domain import Domain
@@ -26,7 +27,8 @@ class ConcreteCalls(Domain):
 
     def interprets(self, function: FunctionType) -> bool:
         """Whether a call of `function` becomes a frame."""
-        if decode(function.__code__).refusal is not None:
+        code = function.__code__
+        if decode(code).refusal is not None or tracebacks.is_internal(code):
             return False
         return self._interpret is None or self._interpret(function)
 
@@ -55,11 +57,17 @@ class ConcreteCalls(Domain):
             special = SPECIAL.get(id(callable))
             if special is not None:
                 return special(self, frame, args, kwargs)
-        return callable(*args, **kwargs)
+        return self.call_native(frame, callable, args, kwargs)
+
+    def call_native(self, frame: Frame, callable: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Call without a frame of our own.  Code in Python finds, as its caller, the line of the program that calls."""
+        if type(callable) in _BUILTIN or frame is None:
+            return callable(*args, **kwargs)
+        return tracebacks.caller(frame, frame.ip)(callable, args, kwargs)
 
     def call_function(self, frame: Frame, function: FunctionType, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if not self.interprets(function):
-            return function(*args, **kwargs)
+            return self.call_native(frame, function, args, kwargs)
         return self.make_frame(function, args, kwargs)
 
     def make_frame(self, function: FunctionType, args: list[Any], kwargs: dict[str, Any]) -> Frame:
@@ -106,10 +114,14 @@ class ConcreteCalls(Domain):
             target[name] = mapping[name]
 
     def load_build_class(self, frame: Frame) -> Any:
-        try:
-            return frame.builtins["__build_class__"]
-        except KeyError:
-            raise NameError("__build_class__ not found") from None
+        builder = frame.builtins.get("__build_class__")
+        if builder is None:
+            raise NameError("__build_class__ not found")
+        return builder
+
+
+_BUILTIN = frozenset({type(len), type("".join), type(str.join), type("".__add__), type(str.__add__)})
+"""Types of callables that are written in C and look at no caller (those that do are in `callers.SPECIAL`)."""
 
 
 class _Init:

@@ -7,6 +7,7 @@ not run anything (`loop.py` does) and knows no values (a `Domain` does).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..bytecode.decode import Instruction, Position, Program
     from .generators import InterpretedGenerator
+
+
+_FIRST_TO_LAST = sys.version_info < (3, 14)
+"""The order in which CPython lets go of a frame's variables."""
 
 
 class Sentinel:
@@ -177,7 +182,7 @@ class Frame:
       domain does first (None: nothing).
     - `handled`: the exception whose handler this frame is in, None where it is in none.
     - `pending`: an exception that is to be raised in this frame as soon as it runs (it was thrown into a generator).
-    - `generator`: whose frame this is, None for an ordinary call.
+    - `generator`: whose frame this is, while it runs; None for an ordinary call, and for a generator that waits.
     - `function`: the function that was called, None for bodies.  `depth`: number of frames below.
     - `note`: a place for the domain.
     """
@@ -253,6 +258,12 @@ class Frame:
                 return frame.handled
             frame = frame.back
         return None
+
+    def release(self) -> None:
+        """Let go of the variables, in the order in which CPython does when a frame ends."""
+        if _FIRST_TO_LAST:
+            self.locals.reverse()  # a list lets go of its items from the end
+        self.locals.clear()
 
     def copy(self) -> Frame:
         """A frame of its own in the same state: slots and stack are copied, the values in them are shared."""

@@ -25,7 +25,6 @@ class InterpretedGenerator:
         self.state = "created"
         self.__name__: str = getattr(function, "__name__", frame.code.co_name)
         self.__qualname__: str = getattr(function, "__qualname__", frame.code.co_qualname)
-        frame.generator = self
 
     @property
     def __class__(self) -> type:  # type: ignore[override]
@@ -39,10 +38,19 @@ class InterpretedGenerator:
     def suspend(self) -> None:
         """The frame has yielded."""
         self.state = "suspended"
+        self.frame.generator = None
 
     def finish(self) -> None:
         """The frame has ended, by a return or an exception."""
         self.state = "closed"
+        self.frame.generator = None
+        self.frame.release()
+
+    def _start(self) -> Frame:
+        # Only while it runs does the frame know its generator, so that one that is dropped is finalised at once.
+        self.state = "running"
+        self.frame.generator = self
+        return self.frame
 
     # What domains ask for
 
@@ -52,9 +60,8 @@ class InterpretedGenerator:
         Raises ValueError where it runs already, TypeError where a value is sent to one that has not started.
         """
         if self.state == "suspended" or (self.state == "created" and value is None):
-            self.state = "running"
             self.frame.stack.append(value)
-            return self.frame
+            return self._start()
         if self.state == "running":
             raise ValueError("generator already executing")
         if self.state == "created":
@@ -70,9 +77,8 @@ class InterpretedGenerator:
             raise ValueError("generator already executing")
         if self.state == "closed":
             return None
-        self.state = "running"
         self.frame.pending = value
-        return self.frame
+        return self._start()
 
     def delegate(self) -> Any:
         """The iterator of the `yield from` in which it waits, else None."""
@@ -95,8 +101,7 @@ class InterpretedGenerator:
         if not keep:
             frame.stack.pop()
         frame.stack.append(value)
-        self.state = "running"
-        return frame
+        return self._start()
 
     # What native code asks for
 
@@ -136,24 +141,15 @@ class InterpretedGenerator:
 
     def _throw_delegate(self, inner: Any, exception: BaseException) -> tuple[bool, Any]:
         """(True, what the inner iterator yielded), (False, the frame to go on with) or (False, what to raise)."""
-        if isinstance(exception, GeneratorExit):
-            self.state = "running"
-            try:
-                close = getattr(inner, "close", None)
-                if close is not None:
-                    close()
-            except BaseException as error:
-                return False, error
-            finally:
-                self.state = "suspended"
-            return False, exception
-        throw = getattr(inner, "throw", None)
-        if throw is None:
+        leaving = isinstance(exception, GeneratorExit)
+        method = getattr(inner, "close" if leaving else "throw", None)
+        if method is None:
             return False, exception
         self.state = "running"
         try:
-            return True, throw(exception)
+            answer = method() if leaving else method(exception)
         except StopIteration as stop:
+            self.state = "suspended"
             step = self.frame.program.instructions[self.frame.ip]
             while step.op == "JUMP":
                 step = self.frame.program.instructions[step.arg]
@@ -161,13 +157,14 @@ class InterpretedGenerator:
                 return False, self.leave_delegate(stop.value)
             return False, stop
         except BaseException as error:
-            return False, error
-        finally:
             self.state = "suspended"
+            return False, error
+        self.state = "suspended"
+        return (False, exception) if leaving else (True, answer)
 
     def close(self) -> Any:
         if self.state == "created":
-            self.state = "closed"
+            self.finish()
             return None
         if self.state == "closed":
             return None

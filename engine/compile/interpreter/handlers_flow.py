@@ -101,6 +101,7 @@ def return_value(interpreter: Interpreter, frame: Frame, arg: Any) -> Any:
         if back is None:
             return Returned(value)
         return Delivery(back, on_return, convert, value, True)
+    frame.release()
     if back is None:
         return Returned(value)
     if convert is None and on_return is PUSH:

@@ -315,6 +315,8 @@ class Interpreter:
             if frame.generator is not None:
                 value = domain.generator_raised(frame, value)
                 frame.generator.finish()
+            else:
+                frame.release()
             frame.back = frame.convert = frame.handled = None
             if back is None:
                 return _Escaped(domain.throwable(value))

@@ -1,18 +1,21 @@
-"""Tracebacks that name the lines of interpreted frames.
+"""Tracebacks and callers that name the lines of interpreted frames.
 
 A traceback needs frames of Python, and interpreted code has none.  So for each place where an exception passes, a
-small code object is made that bears the file, name and position of that place; calling it gives a frame, and the
-frame a traceback entry.  The entries of the interpreter itself are taken out.
+small code object is made that bears the file, name and position of that place and has the variables of the frame;
+started as a generator that never runs, it gives a frame, and the frame a traceback entry.  The entries of the
+interpreter itself are taken out.  In the same way native code finds, as its caller, the line of the program.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from types import CellType, CodeType, FrameType, FunctionType, TracebackType
+from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
 from ..bytecode.decode import Position
+from .frame import Frame
 
 HERE = str(Path(__file__).resolve().parent.parent)
 """Code below this folder belongs to the machine, not to the program."""
@@ -21,25 +24,29 @@ INTERNAL = f"{HERE}/<made>"
 """File name of code that the machine makes for itself."""
 
 
-def _template() -> CodeType:
-    get = sys._getframe
-
-    def template() -> Any:
-        return get()
-
-    return template.__code__
+def _place() -> Generator[None]:
+    yield
 
 
-_CODE = _template()
-_GET = CellType(sys._getframe)
-_LASTI = 2 * (len(_CODE.co_code) // 2 - 1)
-_stubs: dict[tuple[int, int], tuple[CodeType, CodeType]] = {}
+def _call(machine_callable: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    return machine_callable(*args, **kwargs)
+
+
+_PLACE = _place.__code__
+_CALL = _call.__code__
+_LASTI = 2 * (len(_PLACE.co_code) // 2 - 1)
+_stubs: dict[tuple[Any, ...], tuple[CodeType, CodeType]] = {}
 _KEPT = 2048
+
+
+def is_internal(code: CodeType) -> bool:
+    """Whether a code object belongs to the machine."""
+    return code.co_filename.startswith(HERE) or code.co_varnames[:1] == ("machine_callable",)
 
 
 def strip(traceback: TracebackType | None) -> TracebackType | None:
     """Without the machine's own entries at its beginning."""
-    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(HERE):
+    while traceback is not None and is_internal(traceback.tb_frame.f_code):
         traceback = traceback.tb_next
     return traceback
 
@@ -48,7 +55,7 @@ def strip_all(traceback: TracebackType | None) -> TracebackType | None:
     """Without any of the machine's own entries; links the others anew."""
     kept = []
     while traceback is not None:
-        if not traceback.tb_frame.f_code.co_filename.startswith(HERE):
+        if not is_internal(traceback.tb_frame.f_code):
             kept.append(traceback)
         traceback = traceback.tb_next
     result = None
@@ -58,35 +65,60 @@ def strip_all(traceback: TracebackType | None) -> TracebackType | None:
     return result
 
 
-def entry(
-    code: CodeType, offset: int, position: Position, globals: dict[str, Any], after: TracebackType | None
-) -> TracebackType:
-    """A traceback entry for the instruction at byte `offset` of `code`, before the entries `after`."""
-    frame = python_frame(code, offset, position, globals)
-    return TracebackType(after, frame, _LASTI, position[0] or code.co_firstlineno)
+def entry(frame: Frame, variables: Mapping[str, Any], after: TracebackType | None) -> TracebackType:
+    """A traceback entry for the instruction at which `frame` stands, before the entries `after`.
+
+    `variables` is what a debugger sees as the frame's local variables.
+    """
+    code = frame.program.code
+    step = frame.program.instructions[frame.ip]
+    if frame.names is not None:
+        variables = {}
+    key = (id(code), step.offset, *variables)
+    stub = _stub(_PLACE, code, key, step.position, tuple(variables))
+    started = FunctionType(stub, frame.globals)(*variables.values())
+    return TracebackType(after, started.gi_frame, _LASTI, step.position[0] or code.co_firstlineno)
 
 
-def python_frame(code: CodeType, offset: int, position: Position, globals: dict[str, Any]) -> FrameType:
-    """A frame of Python, finished, that says it stands at the instruction at byte `offset` of `code`."""
-    key = (id(code), offset)
+def caller(frame: Frame, ip: int) -> Callable[[Callable[..., Any], Any, Any], Any]:
+    """A function of (callable, args, kwargs) that calls, and whose own frame says that it stands at that instruction."""
+    code = frame.program.code
+    step = frame.program.instructions[ip]
+    stub = _stub(_CALL, code, (id(code), step.offset, None), step.position, None)
+    return FunctionType(stub, frame.globals)
+
+
+def python_stack(innermost: Frame, wanted: Frame, limit: int = 64) -> FrameType:
+    """A frame of Python for `wanted`, one of the chain that begins at `innermost`; its `f_back` lead to those below."""
+    found: list[Callable[..., Any]] = []
+    for frame in wanted.chain():
+        found.append(caller(frame, frame.ip if frame is innermost else frame.ip - 1))
+        if len(found) == limit:
+            break
+    function, args = sys._getframe, ()
+    for below in found:
+        function, args = below, (function, args, {})
+    return function(*args)
+
+
+def _stub(
+    template: CodeType, code: CodeType, key: tuple[Any, ...], position: Position, variables: tuple[str, ...] | None
+) -> CodeType:
     made = _stubs.get(key)
     if made is None:
         if len(_stubs) >= _KEPT:
             _stubs.clear()
-        made = _stubs[key] = (_stub(code, position), code)  # holds the code, so that its id stays taken
-    frame = FunctionType(made[0], globals, None, None, (_GET,))()
-    frame.clear()
-    return frame
-
-
-def _stub(code: CodeType, position: Position) -> CodeType:
-    return _CODE.replace(
-        co_filename=code.co_filename,
-        co_name=code.co_name,
-        co_qualname=code.co_qualname,
-        co_firstlineno=code.co_firstlineno,
-        co_linetable=_line_table(len(_CODE.co_code) // 2, code.co_firstlineno, position),
-    )
+        stub = template.replace(
+            co_filename=code.co_filename,
+            co_name=code.co_name,
+            co_qualname=code.co_qualname,
+            co_firstlineno=code.co_firstlineno,
+            co_linetable=_line_table(len(template.co_code) // 2, code.co_firstlineno, position),
+        )
+        if variables:
+            stub = stub.replace(co_argcount=len(variables), co_nlocals=len(variables), co_varnames=variables)
+        made = _stubs[key] = (stub, code)  # holds the code, so that its id stays taken
+    return made[0]
 
 
 def _line_table(units: int, first: int, position: Position) -> bytes:
