@@ -62,7 +62,9 @@ class Recorder:
         link = self._links.get(id(array))
         if link is not None:
             op, source, statics = link
-            node = self._emit(op, (self.value(source), *statics), array)
+            node = self.value(source)
+            if not _same_window(source, array):
+                node = self._emit(op, (node, *statics), array)
         else:
             owner = array.memory.owner
             if owner is None or owner is array or owner._dtype is not array._dtype:
@@ -137,7 +139,7 @@ class Recorder:
 
     def _same_order(self, source: FakeArray, out: FakeArray) -> bool:
         val = self.value(source).meta["val"]
-        return all(a is b or a == b for a, b in zip(val.strides, out.strides, strict=True))
+        return _same(val.strides, out.strides)
 
     def made(self, kind: str, out: FakeArray, *facts: Any) -> None:
         """Memory was made from nothing."""
@@ -200,9 +202,7 @@ class Recorder:
     def wrote(self, target: FakeArray, source: FakeArray) -> None:
         """Elements were written into `target`: its value, and that of what it is a view of, change."""
         node = self.value(source)
-        if len(source.shape) != len(target.shape) or any(
-            a is not b and a != b for a, b in zip(source.shape, target.shape, strict=True)
-        ):
+        if not _same(source.shape, target.shape):
             node = self._emit(OPS["expand"], (node, target.shape), target)
         memory = target.memory
         memory.writes -= 1  # what was there before is read first
@@ -224,10 +224,10 @@ class Recorder:
     def _written(self, op: Op, parent: FakeArray, statics: tuple[Any, ...], node: Node) -> Node:
         """The value of `parent` after `node` was written over its view by `op`."""
         name = op.name
+        if name == "alias" or (name == "view" and _same(parent.shape, statics[0])):
+            return node
         if name in ("view", "unsafe_view", "squeeze", "unsqueeze"):
             return self._emit(OPS["view"], (node, parent.shape), parent)
-        if name == "alias":
-            return node
         if name == "t" or name == "transpose":
             return self._emit(op, (node, *statics), parent)
         if name == "permute":
@@ -288,6 +288,17 @@ class Recorder:
         source = maker.meta.get("source") if maker is not None else resolve_source(node._code, node._offset)
         module = (maker.meta.get("module") if maker is not None else None) or node.module
         return {"source": source, "module": module, "tape": number, "backward": True}
+
+
+def _same(a: Any, b: Any) -> bool:
+    return len(a) == len(b) and all(x is y or x == y for x, y in zip(a, b, strict=True))
+
+
+def _same_window(a: FakeArray, b: FakeArray) -> bool:
+    """Whether two arrays show the same elements in the same form."""
+    if a._dtype is not b._dtype or len(a.shape) != len(b.shape):
+        return False
+    return _same(a.shape, b.shape) and _same(a.strides, b.strides) and (a.offset is b.offset or a.offset == b.offset)
 
 
 def _place(owner: FakeArray, array: FakeArray) -> tuple[Any, Any, Any]:

@@ -5,6 +5,7 @@ Names of methods are torch.fx's. A graph holds no values: constants stand in the
 
 from __future__ import annotations
 
+import builtins
 import keyword
 import re
 from collections.abc import Callable, Iterator
@@ -107,10 +108,10 @@ class Graph:
 
     def fresh_name(self, hint: str) -> str:
         """A valid Python name close to `hint` that no node has."""
-        name = re.sub(r"\W", "_", hint).strip("_") or "value"
-        if name[0].isdigit() or keyword.iskeyword(name) or name in _RESERVED:
+        name = re.sub(r"\W", "_", hint).lstrip("_") or "value"
+        if name[0].isdigit() or keyword.iskeyword(name):
             name = "_" + name
-        if name not in self._taken:
+        if name not in self._taken and name not in _RESERVED:
             self._taken.add(name)
             return name
         base = re.sub(r"_\d+$", "", name)
@@ -212,7 +213,7 @@ class Graph:
         return "\n".join(n.format_node() for n in self)
 
 
-_RESERVED = {"self", "torch", "ops", "effects", "operator", "forward", "inf", "nan", "device"}
+_RESERVED = {*dir(builtins), "self", "torch", "ops", "effects", "creations", "operator", "math"}
 """Names that generated code uses itself."""
 
 

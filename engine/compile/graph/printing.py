@@ -7,6 +7,7 @@ the running function can be traced to a node.
 from __future__ import annotations
 
 import linecache
+import math
 import operator
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +70,8 @@ def target_text(node: Node) -> str:
 
 
 class _Printer:
-    def __init__(self) -> None:
+    def __init__(self, taken: set[str]) -> None:
+        self.taken = taken
         self.globals: dict[str, Any] = {}
         self.symbols: dict[str, None] = {}
         self._known: dict[int, str] = {}
@@ -81,7 +83,7 @@ class _Printer:
         if found is not None and self.globals.get(found) is value:
             return found
         name, number = hint, 0
-        while name in self.globals and self.globals[name] is not value:
+        while name in self.taken or (name in self.globals and self.globals[name] is not value):
             number += 1
             name = f"{hint}_{number}"
         self.globals[name] = value
@@ -108,7 +110,10 @@ class _Printer:
         if hasattr(v, "code") and hasattr(v, "free_symbols"):  # symbolic numbers
             for s in v.free_symbols():
                 self.symbols[s] = None
-            return v.code()
+            text = v.code()
+            if "math." in text:
+                self.globals["math"] = math
+            return text
         if kind is list:
             return f"[{', '.join(map(self.value, v))}]"
         if isinstance(v, tuple) and not hasattr(v, "_fields"):
@@ -150,7 +155,7 @@ class _Printer:
         if public is not None:
             return self.torch(public)
         module, name = getattr(target, "__module__", None), getattr(target, "__qualname__", "")
-        if module == "builtins" and "." not in name:
+        if module == "builtins" and "." not in name and name not in self.taken:
             return name
         if isinstance(module, str) and name and "<" not in name:
             import sys
@@ -215,15 +220,16 @@ def describe(val: Any) -> str:
 
 def print_graph(graph: Any, name: str = "forward") -> PythonCode:
     """The source of a function `name(self, ...)` that runs the graph."""
-    printer = _Printer()
     nodes = graph.nodes
+    printer = _Printer({n.name for n in nodes})
     last: dict[Node, Node] = {n: n for n in nodes}
     for node in nodes:
         for n in node.all_input_nodes:
             last[n] = node
     dead: dict[Node, list[Node]] = {}
     for n, user in last.items():
-        if n.op not in ("placeholder", "output") and user.op != "output":
+        named = getattr(n.meta.get("val"), "symbol_name", None) is not None  # formulas use it by its name
+        if n.op not in ("placeholder", "output") and user.op != "output" and not named:
             dead.setdefault(user, []).append(n)
     body: list[tuple[str, Node | None]] = []
     shown: Any = None

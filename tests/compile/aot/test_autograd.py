@@ -1,0 +1,135 @@
+"""The compiled function on the tape: saved values, versions, histories of written inputs, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tapescope import engine as torch
+
+from .harness import ahead
+
+
+def test_node_on_the_tape():
+    x = torch.randn(3, requires_grad=True)
+    y = ahead(lambda x: x.exp(), [x])(x)
+    assert y.grad_fn.name() == "CompiledFunctionBackward" and y.grad_fn.next_functions[0][0].variable is x
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="a second time"):
+        y.sum().backward()
+
+
+def test_retain_graph():
+    x = torch.randn(3, requires_grad=True)
+    y = ahead(lambda x: x.exp(), [x])(x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    assert torch.allclose(x.grad, 2 * x.detach().exp())
+
+
+def test_double_backward_is_refused_with_a_sentence():
+    x = torch.randn(3, requires_grad=True)
+    y = ahead(lambda x: x.exp(), [x])(x)
+    with pytest.raises(RuntimeError, match="create_graph"):
+        torch.autograd.grad(y.sum(), x, create_graph=True)
+
+
+def test_changed_input_is_an_error():
+    x, w = torch.randn(3), torch.randn(3, requires_grad=True)
+    y = ahead(lambda x, w: x * w, [x, w])(x, w)
+    x.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_changed_result_is_an_error_where_eager_saves_it():
+    """`relu` keeps its result; the partition may not, but the user's mistake is the same."""
+    x = torch.randn(3, requires_grad=True)
+    y = ahead(lambda x: x.relu(), [x])(x)
+    y.detach().add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_mistake_inside_is_eagers_error():
+    x = torch.randn(3, requires_grad=True)
+
+    def wrong(x):
+        y = x.exp()
+        z = y * 2
+        y.add_(1)
+        (z.sum() + y.sum()).backward()
+
+    compiled = ahead(wrong, [x])
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        compiled(x)
+    assert compiled.reason is not None and "inplace" in compiled.reason
+
+
+def test_written_input_gets_the_history():
+    leaf = torch.randn(4, requires_grad=True)
+    x = leaf * 1
+
+    def write(x):
+        x.mul_(3)
+
+    compiled = ahead(write, [x])
+    compiled(x)
+    assert compiled.reason is None
+    x.sum().backward()
+    assert leaf.grad.tolist() == [3.0] * 4
+
+
+def test_view_of_an_input_keeps_its_base():
+    leaf = torch.randn(2, 3, requires_grad=True)
+    x = leaf * 1
+    v = ahead(lambda x: x[1], [x])(x)
+    assert v._base is x
+    v.mul_(2)
+    x.sum().backward()
+    assert leaf.grad.tolist() == [[1.0] * 3, [2.0] * 3]
+
+
+def test_results_of_shared_memory_stay_shared():
+    x = torch.ones(2, 2)
+    a, b = ahead(lambda x: (lambda y: (y, y[0]))(x + 1), [x])(x)
+    b.add_(5)
+    assert a.tolist() == [[7.0, 7.0], [2.0, 2.0]]
+
+
+def test_inputs_of_shared_memory():
+    x = torch.ones(4)
+
+    def write(a, b):
+        a.add_(1)
+        return b * 2
+
+    compiled = ahead(write, [x, torch.ones(4)])
+    assert compiled(x, torch.ones(4)).tolist() == [2.0] * 4
+    assert compiled(x, x).tolist() == [6.0] * 4
+
+
+def test_gradient_modes_are_variants():
+    x = torch.ones(2, requires_grad=True)
+    compiled = ahead(lambda x: x * 2, [x])
+    assert compiled(x).requires_grad
+    with torch.no_grad():
+        assert not compiled(x).requires_grad
+    assert not compiled(x.detach()).requires_grad
+    assert len(compiled.variants) == 3
+
+
+def test_unsupported_runs_operator_by_operator():
+    x = torch.tensor([1.0, 0.0, 2.0])
+    compiled = ahead(lambda x: x[x > 0], [x])
+    assert compiled(x).tolist() == [1.0, 2.0]
+    assert compiled.reason is not None and "nonzero" in compiled.reason
+
+
+def test_saved_tensors_hooks_see_what_is_saved():
+    x = torch.randn(3, requires_grad=True)
+    compiled = ahead(lambda x: x.exp(), [x])
+    seen = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.shape) or t, lambda t: t):
+        y = compiled(x)
+    y.sum().backward()
+    assert seen
