@@ -5,7 +5,8 @@ in place, in the order of memory, as PyTorch's kernels do: the same seed gives t
 How a distribution is made from the words (which bits, which formula, where a multiplication and an addition
 are rounded once) is part of that stream, so the arithmetic here follows PyTorch's x86 build with AVX2.
 
-This file knows no tensors: operators and layers hand it the arrays of theirs.  Draws on a GPU are not its business.
+This file knows no tensors: operators and layers hand it the arrays of theirs.  Devices with numbers of their own enter their
+generators in `GENERATORS`.
 """
 
 from __future__ import annotations
@@ -27,16 +28,30 @@ _STATE_BYTES = 5056
 _BLOCK = 1 << 14  # elements in the working set of a fused formula; stays in the cache
 
 
-class Generator:
-    """A stream of random numbers of its own.
+GENERATORS: dict[str, tuple[type[Generator], Generator]] = {}
+"""By the name of a device that draws numbers of its own: the class of its generators, and its default one."""
 
-    `device` must be the CPU; raises RuntimeError otherwise.
+
+def _kind(device: Any) -> str:
+    """The type of a device or of its name."""
+    return str(getattr(device, "type", device)).partition(":")[0]
+
+
+class Generator:
+    """A stream of random numbers of its own, on the CPU or on a device that has generators.
+
+    Raises RuntimeError for other devices.
     """
 
+    def __new__(cls, device: Any = "cpu") -> Generator:
+        kind = _kind(device)
+        made: type[Generator] = GENERATORS[kind][0] if cls is Generator and kind in GENERATORS else cls
+        return object.__new__(made)
+
     def __init__(self, device: Any = "cpu"):
-        kind = str(getattr(device, "type", device)).partition(":")[0]
-        if kind != "cpu":
-            raise RuntimeError(f"a Generator draws on the CPU, got device {str(device)!r}; make it with device='cpu'")
+        if _kind(device) != "cpu":
+            there = ", ".join(["cpu", *GENERATORS])
+            raise RuntimeError(f"no Generator draws on device {str(device)!r}; there are those of {there}")
         self._words = np.random.MT19937(0)
         self._bulk = np.random.RandomState(self._words)
         self._seed(DEFAULT_SEED)
@@ -187,13 +202,18 @@ def _state_from_tensor(state: Any) -> bytes:
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the default generator from `seed`, and return it."""
+    """Start the default generators of all devices from `seed`, and return the CPU's."""
+    for _, generator in GENERATORS.values():
+        generator.manual_seed(int(seed))
     return default_generator.manual_seed(int(seed))
 
 
 def seed() -> int:
-    """Start the default generator from a seed that nobody can foretell, and return it."""
-    return default_generator.seed()
+    """Start the default generators of all devices from a seed that nobody can foretell, and return it."""
+    made = default_generator.seed()
+    for _, generator in GENERATORS.values():
+        generator.manual_seed(made)
+    return made
 
 
 def initial_seed() -> int:
@@ -213,18 +233,19 @@ def set_rng_state(new_state: Any) -> None:
 
 @contextlib.contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
-    """A context after which the default generator goes on as if nothing had been drawn inside.
+    """A context after which the default generators go on as if nothing had been drawn inside.
 
-    `devices` and `device_type` name GPUs whose generators would be saved too; there are none of those.
+    `devices` and `device_type` name GPUs whose generators are to be saved too; here all are.
     """
     if not enabled:
         yield
         return
-    state = default_generator.state_bytes()
+    kept = [(g, g.state_bytes()) for g in (default_generator, *[g for _, g in GENERATORS.values()])]
     try:
         yield
     finally:
-        default_generator.load_state_bytes(state)
+        for generator, state in kept:
+            generator.load_state_bytes(state)
 
 
 # -- arithmetic -----------------------------------------------------------------------------------

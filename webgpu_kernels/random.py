@@ -4,7 +4,8 @@ A stream is a 64-bit seed; a launch takes the counters from `start` on, one for 
 depends on seed, start and place alone, on every machine and whatever the launch looks like.
 
 Parameters: offset of the output, n, seed (low, high), start (low, high), two numbers: bounds of a uniform draw, mean and
-standard deviation of a normal one, probability of a true one.
+standard deviation of a normal one, probability of a true one, probability and value of what a mask does not make 0, the first
+and the number of the integers to draw (i32, u32).
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ import functools
 from .pointwise import FLAT_GROUP as GROUP
 from .wgsl import FOLDED, TYPES, Kernel, Program, convert, fold
 
-KINDS = ("uniform", "normal", "bernoulli")
+KINDS = ("uniform", "normal", "bernoulli", "mask", "integers")
+
+_ROUNDED = {"f16": "round_half({})", "f16w": "round_half({})", "bf16": "round_brain({})"}
+"""How a number is rounded that will be stored with fewer digits."""
 
 _PHILOX = """fn philox(counter: vec4<u32>, seed: vec2<u32>) -> vec4<u32> {
   var c = counter;
@@ -40,7 +44,8 @@ def build(kind: str, code: str) -> Kernel:
     result = p.buffer("result", code, "w")
     start, n = p.word("offset"), p.word("n")
     low, high, first, carry = p.word("seed_low"), p.word("seed_high"), p.word("start_low"), p.word("start_high")
-    a, b = p.word("a", "f32"), p.word("b", "f32")
+    whole = kind == "integers"
+    a, b = p.word("a", "i32" if whole else "f32"), p.word("b", "u32" if whole else "f32")
     p.top(_PHILOX)
     p.main(
         f"let block = {FOLDED} * {GROUP}u + lane;",
@@ -60,19 +65,23 @@ def build(kind: str, code: str) -> Kernel:
                 f"let v{j + 1} = {a} + {b} * (r{j} * sin_f(t{j}));",
             )
     for j in range(4):
+        word = f"w.{'xyzw'[j]}"
         if kind == "uniform":  # rounding may reach the upper bound, which is not to be drawn
-            p.main(
-                f"let u{j} = {a} + unit(w.{'xyzw'[j]}) * ({b} - {a});", f"let v{j} = select(u{j}, {a}, u{j} >= {b});"
-            )
+            rounded = _ROUNDED.get(code, "{}").format(f"{a} + unit({word}) * ({b} - {a})")
+            p.main(f"let u{j} = {rounded};", f"let v{j} = select(u{j}, {a}, u{j} >= {b});")
         elif kind == "bernoulli":
-            p.main(f"let v{j} = unit(w.{'xyzw'[j]}) < {a};")
-        value = convert(f"v{j}", "bool" if kind == "bernoulli" else "f32", kept)
+            p.main(f"let v{j} = unit({word}) < {a};")
+        elif kind == "mask":
+            p.main(f"let v{j} = select(0.0, {b}, unit({word}) < {a});")
+        elif whole:
+            p.main(f"let v{j} = {a} + bitcast<i32>({word} % {b});")
+        value = convert(f"v{j}", "bool" if kind == "bernoulli" else "i32" if whole else "f32", kept)
         p.main(f"if (block * 4u + {j}u < {n}) {{ {result.save(f'{start} + block * 4u + {j}u', value)} }}")
     return p.build()
 
 
 def words(offset: int, n: int, seed: int, start: int, a: int, b: int) -> tuple[int, ...]:
-    """Parameter words; `a` and `b` as the bits of f32."""
+    """Parameter words; `a` and `b` as the bits of f32 (or as integers, where those are drawn)."""
     mask = 0xFFFFFFFF
     return (offset, n, seed & mask, seed >> 32 & mask, start & mask, start >> 32 & mask, a, b)
 

@@ -1,5 +1,4 @@
-"""Random tensors and dropout. The numbers come from `engine/random.py` on the CPU and are moved where they are wanted,
-so that one seed gives one stream whatever the device."""
+"""Random tensors and dropout. The numbers come from `engine/random.py`, unless the device draws numbers of its own."""
 
 from __future__ import annotations
 
@@ -103,9 +102,7 @@ def randint(*args: Any, low: int | None = None, high: int | None = None, size: A
     if first >= last:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={last}")
     kind = dtype or dtypes.int64
-    made = _drawn(
-        _sizes((size,)), kind, device, requires_grad, Draw(source.randint, first, last, generator), _like
-    )
+    made = _drawn(_sizes((size,)), kind, device, requires_grad, Draw(source.randint, first, last, generator), _like)
     return made if out is None else into(out, made, "randint")
 
 
@@ -143,7 +140,9 @@ def _fill(self: Tensor, fill: Draw) -> Tensor:
     home = self._storage.backend
     # Gaps and all, as the numbers depend on them.
     steps = None if self.is_contiguous() or not self.numel() else self.stride()
-    return dispatch.write(self, wrap(home.draw(tuple(self.shape), self.dtype, fill, steps, gaps=True), self.dtype, home))
+    return dispatch.write(
+        self, wrap(home.draw(tuple(self.shape), self.dtype, fill, steps, gaps=True), self.dtype, home)
+    )
 
 
 def _filler(name: str, draw: Callable[..., None], doc: str, bfloat16: bool = False) -> None:
@@ -235,9 +234,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
         )
     like = mean if isinstance(mean, Tensor) else std
     shape = dispatch.broadcast_shapes(*[t.shape for t in (mean, std) if isinstance(t, Tensor)])
-    drawn = _drawn(
-        shape, like.dtype, like.device, False, Draw(source.normal, 0.0, 1.0, generator, like.dtype.rounds)
-    )
+    drawn = _drawn(shape, like.dtype, like.device, False, Draw(source.normal, 0.0, 1.0, generator, like.dtype.rounds))
     return drawn * std + mean
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import backend as _backend
 from ..base import register_backend as _register
+from .generator import default_generator as _generator
 from .gpu import AdapterInfo, DeviceError, DeviceLost, NoAdapter, OutOfMemory, StaleBuffer
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdapterInfo", "DeviceError", "DeviceLost", "NoAdapter", "OutOfMemory", "StaleBuffer", "adapters", "device_name",
-    "empty_cache", "is_available", "memory_stats", "synchronize",
+    "empty_cache", "get_rng_state", "initial_seed", "is_available", "manual_seed", "manual_seed_all", "memory_stats", "seed",
+    "set_rng_state", "synchronize",
 ]  # fmt: skip
 
 
@@ -38,6 +40,11 @@ def adapters() -> list[AdapterInfo]:
 
     Raises NoAdapter where the package wgpu itself does not load.
     """
+    from . import browser
+
+    if browser.available():
+        offered = browser.adapter()
+        return [] if offered is None else [offered]
     from .native import adapters as found
 
     return found()
@@ -67,6 +74,34 @@ def empty_cache() -> None:
     device = _the_backend().device
     device.flush()
     device.pool.empty()
+
+
+def manual_seed(seed: int) -> None:
+    """Start the device's default generator from `seed` (`torch.manual_seed` does that too)."""
+    _generator.manual_seed(seed)
+
+
+manual_seed_all = manual_seed
+
+
+def seed() -> None:
+    """Start the device's default generator from a seed that nobody can foretell."""
+    _generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that the device's default generator was started from."""
+    return _generator.initial_seed()
+
+
+def get_rng_state(device: Any = "webgpu") -> Any:
+    """The state of the device's default generator: a uint8 tensor of 16 elements, the seed and the counter."""
+    return _generator.get_state()
+
+
+def set_rng_state(new_state: Any, device: Any = "webgpu") -> None:
+    """Set the state of the device's default generator to what `get_rng_state` gave."""
+    _generator.set_state(new_state)
 
 
 def synchronize() -> None:

@@ -23,13 +23,15 @@ from ... import dtypes
 from ...dtypes import dtype as DType
 from ...observe import FellBack, bus
 from ...ops.table import OPS, Op
+from ...random import check_bounds
 from ..base import Backend, Kernel
 from ..base import backend as backend_of
 from .array import CODES, STORED_WORDS, GpuArray, OnHost, dense_order, is_row_major, numel, row_major, span
 from .device import Device
+from .generator import ON_DEVICE, PhiloxGenerator, bound, default_generator
 from .gpu import Gpu
 from .memory import TooLarge
-from .pointwise import Pointwise, f32_word, part, slices
+from .pointwise import Pointwise, f32_word, i32_word, part, slices, u32_word
 
 _STORED = {"f32": np.float32, "f16": np.float16, "f16w": np.float32, "i32": np.int32, "u32": np.uint32}
 _PLAIN = {"float32": 1, "int32": 1, "uint32": 1, **STORED_WORDS}
@@ -208,9 +210,39 @@ class WebGPUBackend(Backend):
         n = numel(out.shape)
         if n:
             kernel = random_kernels.build(kind, self.code(dtype))
-            words = random_kernels.words(0, n, seed, start, f32_word(a), f32_word(b))
+            plain = kind == "integers"
+            numbers = (i32_word(a), u32_word(b)) if plain else (f32_word(a), f32_word(b))
+            words = random_kernels.words(0, n, seed, start, *numbers)
             self.device.launch(self.device.pipeline(kernel), random_kernels.grid(n), [out.block.handle], words)
         return out
+
+    def draw(
+        self, shape: Sequence[int], dtype: DType, fill: Callable[[Any], None], like: Sequence[int] | None = None, gaps: bool = False
+    ) -> GpuArray:  # fmt: skip
+        """Memory filled with random numbers of the device's own generator, or of the one that `fill` names."""
+        arguments = bound(fill)
+        if arguments is None:
+            return super().draw(shape, dtype, fill, like, gaps)
+        given = arguments.arguments.get("generator") or default_generator
+        if not isinstance(given, PhiloxGenerator):
+            return super().draw(shape, dtype, fill, like, gaps)
+        function: Any = fill.function  # type: ignore[attr-defined]
+        make = ON_DEVICE.get(function.__name__)
+        drawn = make(arguments.arguments) if make is not None and dtype in self._codes else None
+        whole = dtype.category < dtypes.FLOATING
+        if drawn is None or (whole and drawn[0] in ("uniform", "normal", "mask")):
+            values = np.empty(tuple(shape), dtype.numpy)
+            arguments.arguments["generator"] = given
+            # Tensors among the arguments are read here: the fill itself would do so with another generator.
+            read = [a.detach()._host() if hasattr(a, "_host") else a for a in arguments.args[1:]]
+            function(values, *read, **arguments.kwargs)
+            return self.upload(values, dtype)
+        kind, a, b = drawn
+        if kind == "integers":
+            check_bounds(dtype.numpy, int(a), int(a + b))
+        n = numel(tuple(shape))
+        seed, start = given.take(n)
+        return self.philox(kind, shape, dtype, seed, start, a, b)
 
     def upload(self, array: np.ndarray, dtype: DType) -> GpuArray:
         self.device  # noqa: B018  (open it first: the code of float16 depends on it)
