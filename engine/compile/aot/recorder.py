@@ -20,6 +20,7 @@ from ...ops.random import Draw
 from ...ops.table import OPS, Op
 from ..fake import FakeArray, FakeBackend
 from ..fake.layout import is_row_major, row_major
+from ..fake.symbolic import surely_equal
 from ..graph import Graph, GraphModule, Node, TensorSpec, spec_of
 from . import creations
 
@@ -291,14 +292,14 @@ class Recorder:
 
 
 def _same(a: Any, b: Any) -> bool:
-    return len(a) == len(b) and all(x is y or x == y for x, y in zip(a, b, strict=True))
+    return len(a) == len(b) and all(map(surely_equal, a, b))
 
 
 def _same_window(a: FakeArray, b: FakeArray) -> bool:
     """Whether two arrays show the same elements in the same form."""
     if a._dtype is not b._dtype or len(a.shape) != len(b.shape):
         return False
-    return _same(a.shape, b.shape) and _same(a.strides, b.strides) and (a.offset is b.offset or a.offset == b.offset)
+    return _same(a.shape, b.shape) and _same(a.strides, b.strides) and surely_equal(a.offset, b.offset)
 
 
 def _place(owner: FakeArray, array: FakeArray) -> tuple[Any, Any, Any]:

@@ -461,6 +461,17 @@ class SymInt:
         return True
 
 
+def surely_equal(a: Any, b: Any) -> bool:
+    """Whether two sizes are equal for all values of the symbols; asks nothing of the hints, so that no guard arises."""
+    if a is b:
+        return True
+    sym = a if type(a) is SymInt else b
+    if type(sym) is not SymInt:
+        return a == b
+    ea, eb = _expr(a), _expr(b)
+    return ea is not None and eb is not None and sym.env.known("==", ea, eb) is True
+
+
 def symbolic_min(a: Any, b: Any) -> Any:
     """min(a, b) as an expression, without asking which is smaller."""
     return _extreme(E.minimum, a, b)
