@@ -55,13 +55,17 @@ class Slot:
 class Value:
     """An array as a formula. `origins` are the names of the graph nodes that it computes, or a part of them."""
 
-    __slots__ = ("args", "data", "dtype", "id", "kind", "origins", "shape", "strides")
+    __slots__ = ("args", "data", "dtype", "id", "kind", "order", "origins", "shape", "start", "strides")
 
     def __init__(self, id: int, kind: str, shape: tuple[Ix, ...], dtype: str, args: tuple[Value, ...], data: Any):
         self.id, self.kind, self.shape, self.dtype, self.args, self.data = id, kind, shape, dtype, args, data
+        self.order: float = id
+        """Where it stands in the program; what rewrites put in stands between others."""
         self.origins: dict[str, None] = {}
         self.strides: tuple[Ix, ...] | None = None
-        """Where the elements of an input are, if not in row-major order."""
+        """Where its elements are in memory, if not in row-major order."""
+        self.start: Ix = ZERO
+        """Where its first element is in memory."""
 
     def __repr__(self) -> str:
         return f"%{self.id}"

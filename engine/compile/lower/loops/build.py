@@ -117,7 +117,7 @@ class Builder:
     def offset(self, v: Value, index: Index) -> Ix:
         """The place of an element in the memory of a value."""
         steps = v.strides if v.strides is not None else canonical(v.shape)
-        out = ZERO
+        out = v.start
         for i, s in zip(index, steps, strict=True):
             out = out + i * s
         return self.arithmetic.merge(out)
@@ -310,6 +310,7 @@ class _Emitter:
         self.acc_names: dict[int, str] = {}
         self.buffers: dict[str, Buffer] = {}
         self.scratches: dict[Scalar, tuple[Buffer, Ix]] = {}
+        self.late: list[Store] = []
 
     # -- facts ----------------------------------------------------------------------------------
 
@@ -554,6 +555,7 @@ class _Emitter:
             self.scope_names.append({})
         after: list[Any] = []
         starts: list[Start] = []
+        self.late = []
         for a in inside:
             self._inside(a, row, cuts, starts, after)
         for s in saves:
@@ -561,6 +563,8 @@ class _Emitter:
             self.use(buffer, True)
             value = self.emit(s, row, {k: v for k, v in cuts.items() if k is not s})
             self.scopes[-1].append(Store(buffer, place, value))
+        # Results come last: one may be written to memory that another reads.
+        self.scopes[-1].extend(self.late)
         for _ in loops:
             self.scopes.pop()
             self.scope_names.pop()
@@ -612,7 +616,7 @@ class _Emitter:
             if a in b.stored:
                 value = self.emit(root, row, cuts)
                 where = b.offset(a, b.kept(a))
-                self.scopes[-1].append(Store(self.use(b.buffer(a), True), where, value, origins))
+                self.late.append(Store(self.use(b.buffer(a), True), where, value, origins))
             return
         kept: set[str] = set()
         for i in b.kept(a):
@@ -685,7 +689,7 @@ class _Emitter:
             origins = tuple(a.origins)
             if a.kind != "reduce":
                 if a in b.stored:
-                    loop.body.append(Store(self.use(b.buffer(a), True), b.offset(a, b.kept(a)), value, origins))
+                    self.late.append(Store(self.use(b.buffer(a), True), b.offset(a, b.kept(a)), value, origins))
                 continue
             if self._kept_names(a):
                 # Nothing is reduced but dimensions of size 1.
@@ -705,6 +709,7 @@ class _Emitter:
             self.use(part, True)
             k.combines.append((part, target, a.data[0], ONE))
             after.append(Store(part, ZERO, total, origins))
+        loop.body.extend(self.late)
         self.scopes.pop()
         self.scope_names.pop()
         loop.folds = starts

@@ -48,7 +48,7 @@ def affine(v: Value) -> tuple[Value, tuple[Ix, ...], Ix] | None:
         index = through(at, index, arithmetic)
         at = at.args[0]
     steps = at.strides if at.strides is not None else strides_of(at.shape)
-    place = Ix({})
+    place = at.start
     for i, s in zip(index, steps, strict=True):
         place = place + i * s
     place = arithmetic.merge(place)
@@ -95,7 +95,7 @@ def live(roots: Iterable[Value]) -> list[Value]:
             seen.add(v.id)
             todo.append((v, True))
             todo.extend((a, False) for a in reversed(v.args))
-    order.sort(key=lambda v: v.id)
+    order.sort(key=lambda v: v.order)
     return order
 
 

@@ -15,6 +15,7 @@ from ..simplify.translate import Program
 from ..values import Value
 from .anchors import FLOATING_KINDS, GIVEN_KINDS, LIBRARY_KINDS, affine, below, choose, live
 from .groups import Group, Refused
+from .matrices import matrix
 
 TRIES = 6
 """Groups that an anchor tries, those with most shared bytes first."""
@@ -96,22 +97,11 @@ def _stored(order: list[Value], results: Iterable[Value | None]) -> set[Value]:
             seen = affine(a) if v.kind in ("product", "call") else None
             if v.kind in ("scatter", "cat"):
                 out.add(bare(a))
-            elif seen is not None and (v.kind == "call" or _for_blas(a, seen)):
+            elif seen is not None and (v.kind == "call" or matrix(a) is not None):
                 out.add(base)
             else:
                 out.add(a)
     return out
-
-
-def _for_blas(v: Value, seen: Any) -> bool:
-    """Whether the matrices of a value have one dimension of stride 1, so that BLAS can read them."""
-    _, steps, _ = seen
-    rows, columns = steps[-2], steps[-1]
-    m, n = v.shape[-2:]
-    inner = [s for s, k in ((rows, m), (columns, n)) if k.number != 1]
-    if any(s.number == 0 for s in inner):
-        return False
-    return not inner or any(s.number == 1 for s in inner)
 
 
 class _Scheduler:

@@ -45,6 +45,7 @@ class Group:
     def copy(self) -> Group:
         """A group to try something on."""
         out = Group(self.number)
+        out.contiguous_rows = self.contiguous_rows
         out.ranges.update(self.ranges)
         out.index = dict(self.index)
         out.reads = {k: list(v) for k, v in self.reads.items()}
@@ -229,8 +230,32 @@ class Group:
         if self.inner is not None and over != self.inner and over:
             raise Refused("it uses a reduction that is complete only after all loops")
         if self.inner is None:
+            if over and self.contiguous_rows and self._jumps(over):
+                raise Refused("walking over its rows would jump through memory")
             self.inner = over
         self.consumed.add(r)
+
+    contiguous_rows = True
+    """Whether rows must lie in memory element after element (on a CPU, whose lanes read neighbours)."""
+
+    def _jumps(self, row: frozenset[str]) -> bool:
+        """Whether neighbours in memory are in different rows."""
+        near = far = 0
+        for v, places in self.reads.items():
+            for index in places:
+                names = {n for i in index for n in i.variables()}
+                if not names & row:
+                    continue
+                steps = v.strides if v.strides is not None else canonical(v.shape)
+                close: set[str] = set()
+                for i, s in zip(index, steps, strict=True):
+                    if s.number == 1:
+                        close |= i.variables()
+                if close & row:
+                    near += 1
+                else:
+                    far += 1
+        return far > near
 
     def _check_row(self) -> None:
         size = product(self.ranges[n] for n in self.inner or ()).number

@@ -16,7 +16,7 @@ from ....dispatch import BOOL, FLOATING
 from ....dtypes import get_default_dtype, promote_types
 from ....ops.table import OPS, Op
 from ...graph.node import TensorSpec
-from ..loops.index import ONE, Ix, ix
+from ..loops.index import ONE, Ix, ix, size
 from ..loops.scalar import CODES, Scalar, ScalarError, arg, cast, is_float, lit, read
 from ..values import Call, Slot, Value, Values, canonical
 from .algebra import simplified
@@ -55,6 +55,11 @@ class Program:
     written: dict[int, int] = field(default_factory=dict)
     """Inputs that are written: position of the input to number of the output whose value it gets."""
 
+    counted: set[int] = field(default_factory=set)
+    """Inputs among those whose version this program raises (the caller raises that of the others)."""
+
+    backend: str = "cpu"
+
 
 class Lowering:
     """Translates one graph. `values` makes values; `primitive` is the name of the primitive being translated."""
@@ -65,6 +70,10 @@ class Lowering:
         self.primitive = ""
         self.sizes: dict[str, Any] = {}
         self._derived: dict[str, Any] = {}
+        self.numbers: dict[str, Value] = {}
+        """Numbers that only running gives, by the name of their symbol: 0-d values."""
+        self.weak: set[Value] = set()
+        """0-d values that stand for Python numbers."""
 
     # -- what decompositions use ----------------------------------------------------------------
 
@@ -79,6 +88,30 @@ class Lowering:
     def checked(self, index: Value, size: Ix) -> Value:
         """An index value that is found out of range when it is not in [0, size)."""
         return self.values.point(Scalar("place", (arg(0, "i64"),), "i64", size), (index,))
+
+    def symbolic(self, n: Any) -> Any:
+        """A symbolic number as a 0-d value that promotes like a Python number; others as they are."""
+        kind = type(n).__name__
+        if kind == "SymInt":
+            e = self.size(n)
+            if e.number is not None:
+                return e.number
+            made = self.values.point(Scalar("size", (), "i64", e), (), ())
+        elif kind == "SymFloat":
+            names = n.free_symbols()
+            operands = []
+            table: dict[str, Any] = {}
+            for name in names:
+                v = self.numbers.get(name)
+                if v is None:
+                    v = self.values.point(Scalar("size", (), "i64", size(name)), (), ())
+                table[name] = cast(arg(len(operands), v.dtype), "f64")
+                operands.append(v)
+            made = self.values.point(simplified(read(n.code(), table, "f64"), self.rewrites), operands, ())
+        else:
+            return n
+        self.weak.add(made)
+        return made
 
     def size(self, n: Any) -> Ix:
         """A size as a polynomial; symbolic ones that are no polynomial become sizes of their own."""
@@ -101,6 +134,8 @@ class Lowering:
                     name = f"d{len(self._derived)}"
                     name = self._derived.setdefault(repr(atom), name)
                     self.sizes.setdefault(name, (atom, type(expr)))
+                elif name in self.numbers:
+                    raise NotImplementedError(f"a size depends on {name}, which only running the graph gives")
                 for _ in range(power):
                     term = term * Ix({(("s", name),): 1})
             out = out + term
@@ -124,6 +159,9 @@ class Lowering:
     def node(self, op: Op, args: list[Any], statics: tuple[Any, ...], result: Any) -> Any:
         """The value (or tuple of them) of a primitive on values and numbers."""
         self.primitive = op.name
+        if op.kind == "pointwise" or op.name == "fill":
+            args = [self.symbolic(a) for a in args]
+            statics = tuple(self.symbolic(a) for a in statics)
         specs = result if isinstance(result, (tuple, list)) else (result,)
         typed = all(not isinstance(a, Value) or not a.dtype.startswith("opaque") for a in args)
         if typed and all(self.code(s.dtype) for s in specs if isinstance(s, TensorSpec)):
@@ -208,7 +246,7 @@ class Lowering:
         for a in args:
             if a is None:
                 continue
-            if isinstance(a, Value) and a.kind != "number":
+            if isinstance(a, Value) and a not in self.weak:
                 d, rank = DTYPES[NUMPY[a.dtype]], 0 if a.rank else 1
             elif isinstance(a, Value):
                 d, rank = of_scalar(1.0 if is_float(a.dtype) else 1), 2
@@ -220,6 +258,21 @@ class Lowering:
             if d is not None and (out is None or d.category > out.category):
                 out = d
         return out
+
+    def foreign(self, function: Any, nodes: Any, args: list[Any], specs: Any, number: int) -> Any:
+        """A call of a function that takes tensors and gives one; calls stay apart and in their order."""
+        operands: list[Value] = []
+
+        def slot(a: Any) -> Any:
+            if isinstance(a, Value):
+                operands.append(a)
+                return Slot(len(operands) - 1)
+            return type(a)(slot(x) for x in a) if type(a) in (tuple, list) else a
+
+        arguments = tuple(slot(a) for a in args)
+        made = self.values.new("call", (), "none", operands, Call(function, arguments, (specs[0].dtype,), number + 1), key=("foreign", number))
+        s = specs[0]
+        return self.values.new("item", [self.size(n) for n in s.shape], self.code(s.dtype) or f"opaque {s.dtype.name}", (made,), 0)
 
     def call(self, op: Op, args: list[Any], statics: tuple[Any, ...], specs: Any) -> Any:
         """A call of the engine's kernel; for several outputs a tuple."""
@@ -289,88 +342,179 @@ EXPRESSIONS: dict[str, str] = {}
 """Expressions that kernels here compute better than those of the table."""
 
 
-_HOST = {operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.truediv, operator.neg, operator.pow}
-"""Functions of plain numbers that a graph may call."""
-
-
 def translate(gm: Any) -> Program:
     """The program of a level-2 graph. Raises NotImplementedError for nodes that are no primitives."""
-    L = Lowering()
-    made: dict[str, Any] = {}
-    inputs: list[Value | None] = []
-    names: list[str] = []
-    specs: dict[str, TensorSpec] = {}
-    nodes: dict[str, Any] = {}
-    outputs: list[Output] = []
-    structure: Any = None
+    return _Translation(gm).run()
 
-    def resolve(a: Any) -> Any:
+
+class _Translation:
+    """Walks the nodes of one graph."""
+
+    def __init__(self, gm: Any):
+        self.gm = gm
+        self.L = Lowering()
+        self.made: dict[str, Any] = {}
+        self.inputs: list[Value | None] = []
+        self.places: dict[str, int] = {}
+        self.outputs: list[Output] = []
+        self.writes: list[tuple[int, Any]] = []
+        self.specs: dict[str, TensorSpec] = {}
+        self.given: set[str] = set()
+
+    def run(self) -> Program:
+        L, nodes = self.L, {}
+        names: list[str] = []
+        structure: Any = None
+        for node in self.gm.graph:
+            nodes[node.name] = node
+            val = node.meta.get("val")
+            L.values.origin = node.name
+            if isinstance(val, TensorSpec):
+                self.specs[node.name] = val
+            if node.op == "placeholder":
+                names.append(node.name)
+                self.given.add(node.name)
+                self.places[node.name] = len(self.inputs)
+                made = self.made[node.name] = self._placeholder(len(self.inputs), node.name, val)
+                self.inputs.append(made if isinstance(made, Value) else None)
+            elif node.op == "get_attr":
+                self.given.add(node.name)
+                self.made[node.name] = self._constant(self.gm.constants[node.target])
+            elif node.op == "output":
+                L.values.origin = ""
+                structure = self._outputs(node.args[0])
+            else:
+                self.made[node.name] = self._function(node, val)
+        written: dict[int, int] = {}
+        for position, node in self.writes:
+            written[position] = len(self.outputs)
+            self._outputs(node)
+        for o, i in (self.gm.meta.get("writes") or {}).items():
+            written[i] = o
+        if L.values.merged:
+            L.rewrites["common subexpressions"] += L.values.merged
+        self._separate(written)
+        return Program(
+            L.values, self.inputs, names, self.outputs, structure, L.sizes, self.specs, nodes, L.rewrites, written,
+            {position for position, _ in self.writes},
+            next((s.device for s in self.specs.values()), "cpu"),
+        )  # fmt: skip
+
+    def resolve(self, a: Any) -> Any:
+        """Arguments with nodes replaced by their values."""
         if hasattr(a, "users") and hasattr(a, "meta"):
-            return made[a.name]
+            return self.made[a.name]
         if isinstance(a, (tuple, list)):
-            return tuple(resolve(x) for x in a)
+            return tuple(self.resolve(x) for x in a)
         return a
 
-    for node in gm.graph:
-        nodes[node.name] = node
-        val = node.meta.get("val")
-        L.values.origin = node.name
+    def _function(self, node: Any, val: Any) -> Any:
+        target, L = node.target, self.L
+        if node.op == "call_function":
+            if isinstance(target, Op):
+                return _primitive(L, target, [self.resolve(a) for a in node.args], val)
+            if target is operator.getitem:
+                return self.resolve(node.args[0])[node.args[1]]
+            made = self._creation(node, getattr(target, "__name__", ""), val)
+            if made is not None:
+                return made
+            if val is not None and not isinstance(val, (TensorSpec, tuple, list)):
+                return val
+        raise NotImplementedError(
+            f"the node {node.name} ({getattr(target, '__name__', target)}) is no primitive: trace the graph with aot.make_fx before "
+            "it is lowered"
+        )
+
+    def _creation(self, node: Any, name: str, val: Any) -> Any:
+        """What level-2 graphs call besides primitives; None for what is not known here."""
+        from ...aot import creations
+
+        L, target = self.L, node.target
+        if getattr(creations, name, None) is not target:
+            return None
+        args = [self.resolve(a) for a in node.args]
+        if name == "copy_":
+            self.writes.append((self.places[node.args[0].name], node.args[1]))
+            return args[0]
+        code = L.code(val.dtype) if isinstance(val, TensorSpec) else None
+        if name == "item":
+            L.numbers[val.symbol_name() or node.name] = args[0]
+            L.weak.add(args[0]) if args[0].rank == 0 else None
+            return val
+        if name in ("full", "empty") and code is not None:
+            shape = [L.size(n) for n in val.shape]
+            value = L.symbolic(args[1]) if name == "full" else 0
+            if isinstance(value, Value):
+                return L.values.expand(L.values.cast(value, code), shape)
+            return None if isinstance(value, complex) else L.values.full(shape, value, code)
+        if name == "arange" and code is not None:
+            step = Scalar("index", (), "i64", 0)
+            from ..loops.scalar import binary
+
+            if all(isinstance(a, int) and type(a) is int for a in args[:2]):
+                formula = cast(binary("add", lit(args[0], "i64"), binary("mul", step, lit(args[1], "i64"))), code)
+                return L.values.point(simplified(formula), (), [L.size(val.shape[0])])
+        if name == "fresh" and code is not None:
+            return self._copied(args[0])
+        # Called as it is: random draws, copies between devices.
+        specs = (val,)
+        return L.foreign(target, node.args, [self.resolve(a) for a in node.args], specs, len(self.made))
+
+    def _copied(self, v: Value) -> Value:
+        """The value again, in memory of its own."""
+        return self.L.values.new("point", v.shape, v.dtype, (v,), arg(0, v.dtype), key=("copy", len(self.L.values.made)))
+
+    def _placeholder(self, position: int, name: str, val: Any) -> Any:
+        L = self.L
         if isinstance(val, TensorSpec):
-            specs[node.name] = val
-        if node.op == "placeholder":
-            names.append(node.name)
-            made[node.name] = _placeholder(L, len(inputs), val)
-            inputs.append(made[node.name] if isinstance(made[node.name], Value) else None)
-        elif node.op == "get_attr":
-            made[node.name] = _constant(L, gm.constants[node.target])
-        elif node.op == "output":
-            L.values.origin = ""
-            structure = _outputs(node.args[0], made, outputs)
-        elif node.op == "call_function" and isinstance(node.target, Op):
-            made[node.name] = _primitive(L, node.target, [resolve(a) for a in node.args], val)
-        elif node.op == "call_function" and node.target is operator.getitem:
-            made[node.name] = resolve(node.args[0])[node.args[1]]
-        elif node.op == "call_function" and val is not None and not isinstance(val, (TensorSpec, tuple, list)):
-            made[node.name] = val
-        else:
-            raise NotImplementedError(
-                f"the node {node.name} ({getattr(node.target, '__name__', node.target)}) is no primitive: trace the graph with "
-                "aot.make_fx before it is lowered"
-            )
-    if L.values.merged:
-        L.rewrites["common subexpressions"] += L.values.merged
-    return Program(L.values, inputs, names, outputs, structure, L.sizes, specs, nodes, L.rewrites)
-
-
-def _placeholder(L: Lowering, position: int, val: Any) -> Any:
-    if isinstance(val, TensorSpec):
-        v = L.input(position, val)
-        for d, n in enumerate(val.shape):
-            if type(n) is not int:
-                symbol = getattr(getattr(n, "expr", None), "symbol", None)
-                if symbol is not None:
-                    L.sizes.setdefault(symbol, (position, d))
-        return v
-    if type(val) is not int and getattr(val, "expr", None) is not None:
-        symbol = val.expr.symbol
-        if symbol is not None:
-            L.sizes[symbol] = (position, None)
-        return val
-    if type(val).__name__ == "SymFloat":
-        return L.number(position, "f64")
-    return val
-
-
-def _constant(L: Lowering, value: Any) -> Any:
-    if hasattr(value, "_data") and hasattr(value, "_dtype"):
-        code = L.code(value._dtype)
-        if value._storage.backend.name != "cpu" or code is None:
-            v = L.values.new("constant", value._data.shape, code or f"opaque {value._dtype.name}", (), value, key=id(value))
+            v = L.input(position, val)
+            for d, n in enumerate(val.shape):
+                if type(n) is not int and n.symbol_name() is not None:
+                    L.sizes.setdefault(n.symbol_name(), (position, d))
             return v
-        if value._data.ndim == 0:
-            return L.values.full((), value._data.item(), code)
-        return L.values.constant(value._data, code)
-    return value
+        if type(val).__name__ == "SymInt" and val.symbol_name() is not None:
+            L.sizes[val.symbol_name()] = (position, None)
+        elif type(val).__name__ == "SymFloat":
+            L.numbers[val.symbol_name() or name] = L.number(position, "f64")
+        return val
+
+    def _constant(self, value: Any) -> Any:
+        if not hasattr(value, "_data") or not hasattr(value, "_dtype"):
+            return value
+        L = self.L
+        code = L.code(value._dtype) or f"opaque {value._dtype.name}"
+        return L.values.new("constant", value._data.shape, code, (), value, key=id(value))
+
+    def _outputs(self, tree: Any) -> Any:
+        if hasattr(tree, "users") and hasattr(tree, "meta"):
+            value = self.made[tree.name]
+            val = tree.meta.get("val")
+            if isinstance(value, Value) and isinstance(val, TensorSpec):
+                self.outputs.append(Output(value, val, tree.name))
+            else:
+                self.outputs.append(Output(None, None, value))
+            return len(self.outputs) - 1
+        if isinstance(tree, (tuple, list)):
+            return [self._outputs(t) for t in tree]
+        self.outputs.append(Output(None, None, tree))
+        return len(self.outputs) - 1
+
+    def _separate(self, written: dict[int, int]) -> None:
+        """Results that are computed have memory of their own, though they may be equal to an input or to another result."""
+        from ..schedule.fuse import bare
+
+        seen: set[Value] = set()
+        writes = set(written.values())
+        for k, o in enumerate(self.outputs):
+            if o.value is None:
+                continue
+            base = bare(o.value)
+            if o.plain in self.given and k not in writes:
+                continue
+            if base.kind in ("input", "constant", "number") or base in seen or (base.kind == "item" and k in writes):
+                o.value = self._copied(o.value)
+                base = o.value
+            seen.add(base)
 
 
 def _primitive(L: Lowering, op: Op, args: list[Any], val: Any) -> Any:
@@ -378,18 +522,6 @@ def _primitive(L: Lowering, op: Op, args: list[Any], val: Any) -> Any:
     count = 1 if op.list_input else len(op.tensors)
     operands = list(args[0]) if op.list_input else args[:count]
     return L.node(op, operands, tuple(args[count:]), val)
-
-
-def _outputs(tree: Any, made: dict[str, Any], outputs: list[Output]) -> Any:
-    if hasattr(tree, "users") and hasattr(tree, "meta"):
-        value = made[tree.name]
-        val = tree.meta.get("val")
-        outputs.append(Output(value, val) if isinstance(value, Value) else Output(None, None, value))
-        return len(outputs) - 1
-    if isinstance(tree, (tuple, list)):
-        return [_outputs(t, made, outputs) for t in tree]
-    outputs.append(Output(None, None, tree))
-    return len(outputs) - 1
 
 
 __all__ = ["BOOL", "Lowering", "Output", "Program", "translate"]

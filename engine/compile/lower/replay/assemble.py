@@ -1,0 +1,270 @@
+"""A program for the CPU: kernels, products and calls of engine kernels in order, and where their memory is.
+
+`assemble` decides everything that does not depend on the values of a call; `cpu.py` compiles the text and runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..loops import moves
+from ..loops.build import build
+from ..loops.form import Buffer, Kernel
+from ..loops.index import ZERO, Ix, ix, product
+from ..loops.scalar import BYTES
+from ..schedule.anchors import affine, below
+from ..schedule.fuse import Caps, Schedule, Unit, bare, schedule
+from ..simplify.decompose import is_number
+from ..simplify.layout import rewrite
+from ..simplify.translate import Program
+from ..values import Value
+
+
+@dataclass
+class Step:
+    """One thing that runs: a kernel, a product of matrices, or a call of an engine kernel on arrays."""
+
+    kind: str
+    """ "kernel", "product" or "call" """
+    kernel: Kernel | None = None
+    value: Value | None = None
+    reads: list[Value] = field(default_factory=list)
+    writes: list[Value] = field(default_factory=list)
+    temporary: list[tuple[Buffer, Ix]] = field(default_factory=list)
+    """Memory that only this step uses: (buffer, elements)."""
+
+
+@dataclass
+class Assembly:
+    """The steps and the memory of a program."""
+
+    program: Program
+    schedule: Schedule
+    steps: list[Step]
+    slots: dict[Value, int]
+    """The number of each array in the table of memory."""
+
+    temporaries: dict[Buffer, int]
+    numbers: dict[Value, int]
+    direct: dict[int, int]
+    """Outputs that kernels write straight into the memory of an input: output to input."""
+
+    copied: dict[int, int]
+    """Outputs whose values are copied into an input at the end."""
+
+    made: list[int]
+    """Outputs that get fresh memory on each call."""
+
+    eager_bytes: Ix
+    home: dict[Value, Value] = field(default_factory=dict)
+
+    def root(self, v: Value) -> Value:
+        """The value whose memory `v` has."""
+        while v in self.home:
+            v = self.home[v]
+        return v
+
+
+def assemble(program: Program, caps: Caps | None = None) -> Assembly:
+    """Schedule a program, build its kernels, and number its memory."""
+    rewrite(program)
+    plan = schedule(program, caps)
+    return _Assembler(program, plan).run()
+
+
+class _Assembler:
+    def __init__(self, program: Program, plan: Schedule):
+        self.program, self.plan = program, plan
+        self.slots: dict[Value, int] = {}
+        self.buffers: dict[Value, Buffer] = {}
+        self.temporaries: dict[Buffer, int] = {}
+        self.numbers: dict[Value, int] = {}
+        self.home: dict[Value, Value] = {}
+        """Values whose memory is another value's: results written into inputs, parts of concatenations."""
+        self.count = 0
+
+    def run(self) -> Assembly:
+        plan, program = self.plan, self.program
+        direct, copied = self._writes()
+        for v in program.inputs:
+            if v is not None and v.kind == "number":
+                self.numbers[v] = len(self.numbers)
+        steps: list[Step] = []
+        for u in plan.units:
+            steps += self._steps(u)
+        made = [
+            k
+            for k, (o, r) in enumerate(zip(program.outputs, plan.results, strict=True))
+            if r is not None and r.kind not in ("input", "constant") and k not in direct and self._root(r) is r
+        ]
+        total = ZERO
+        for v in program.values.made:
+            if v.kind in ("point", "reduce", "product", "item", "scatter", "cat") and v.dtype in BYTES:
+                total = total + v.numel() * BYTES[v.dtype]
+        return Assembly(
+            program, plan, steps, self.slots, self.temporaries, self.numbers, direct, copied, made, total, self.home
+        )
+
+    # -- memory ---------------------------------------------------------------------------------
+
+    def _root(self, v: Value) -> Value:
+        while v in self.home:
+            v = self.home[v]
+        return v
+
+    def slot(self, v: Value) -> int:
+        """The number of a value's memory."""
+        v = self._root(v)
+        if v not in self.slots:
+            self.slots[v] = self.count
+            self.count += 1
+        return self.slots[v]
+
+    def buffer(self, v: Value) -> Buffer:
+        """The memory of a value as kernels name it."""
+        if v.kind == "number":
+            if v not in self.buffers:
+                self.buffers[v] = Buffer(f"g{self.numbers[v]}", "number", ix(1), value=v)
+            return self.buffers[v]
+        root = self._root(v)
+        if root not in self.buffers:
+            self.buffers[root] = Buffer(f"b{self.slot(root)}", root.dtype, root.numel(), value=root, shape=root.shape)
+        return self.buffers[root]
+
+    def _writes(self) -> tuple[dict[int, int], dict[int, int]]:
+        """Which results can be computed in the memory of the input that they are written to."""
+        program, plan = self.program, self.plan
+        direct: dict[int, int] = {}
+        copied: dict[int, int] = {}
+        position = {u.number: k for k, u in enumerate(plan.units)}
+        home_of = {a: u for u in plan.units if u.group is not None for a in u.group.anchors}
+        returned = {r for r in plan.results if r is not None and r.kind == "input"}
+        for i, o in program.written.items():
+            target, value = program.inputs[i], plan.results[o]
+            if target is None or value is None:
+                continue
+            if value is target:
+                direct[o] = i
+                continue
+            copied[o] = i
+            unit = home_of.get(value)
+            if (
+                unit is None
+                or target.strides is not None
+                or value.kind != "point"
+                or value.dtype != target.dtype
+                or value.shape != target.shape
+                or target in returned
+                or sum(r is value for r in plan.results) > 1
+            ):
+                continue
+            readers = [u for u in plan.units if target in _reads(u)]
+            if any(position[u.number] > position[unit.number] for u in readers):
+                continue
+            group = unit.group
+            assert group is not None
+            if any(index != group.index[value] for index in group.reads.get(target, [])):
+                continue
+            # A kernel that walks its rows again may only do so before it writes.
+            if group.inner and any(True for index in group.reads.get(target, [])) and not _last_walk(group, value, target):
+                continue
+            del copied[o]
+            direct[o] = i
+            self.home[value] = target
+        return direct, copied
+
+    # -- steps ----------------------------------------------------------------------------------
+
+    def _steps(self, u: Unit) -> list[Step]:
+        name = f"k{u.number}"
+        if u.group is not None:
+            kernel = build(u.group, f"{name}{_words(u.group.anchors)}", self.buffer, self.plan.memory)
+            return [self._kernel(kernel)]
+        v = u.value
+        assert v is not None
+        if v.kind == "product":
+            for a in v.args:
+                self.slot(self._operand(a))
+            self.slot(v)
+            return [Step("product", value=v, reads=[self._operand(a) for a in v.args], writes=[v])]
+        if v.kind == "scatter":
+            number = _constant(v.args[0])
+            first = (
+                moves.fill(v, number, f"{name}_fill", self.buffer)
+                if number is not None
+                else moves.copy(v.args[0], v, f"{name}_copy", self.bare_buffer)
+            )
+            return [self._kernel(first), self._kernel(moves.scatter(v, f"{name}_scatter", self.bare_buffer))]
+        if v.kind == "cat":
+            out: list[Step] = []
+            at = ZERO
+            for k, p in enumerate(v.args):
+                out.append(self._kernel(moves.copy(p, v, f"{name}_cat{k}", self.bare_buffer, v.data, at)))
+                at = at + p.shape[v.data]
+            return out
+        reads = [self._operand(a) for a in v.args]
+        for r in reads:
+            self.slot(r)
+        items = [w for w in self.program.values.made if w.kind == "item" and w.args[0] is v]
+        for w in items:
+            self.slot(w)
+        return [Step("call", value=v, reads=reads, writes=items)]
+
+    def bare_buffer(self, v: Value) -> Buffer:
+        """The buffer of what a view that keeps the order looks at."""
+        return self.buffer(bare(v))
+
+    def _operand(self, a: Value) -> Value:
+        """The value whose memory a library call reads for an operand."""
+        return a if a in self.plan.anchors and a in self.plan.memory else below(a)
+
+    def _kernel(self, kernel: Kernel) -> Step:
+        temporary: list[tuple[Buffer, Ix]] = []
+        for b in kernel.buffers:
+            if b.role in ("partial", "scratch"):
+                self.temporaries[b] = self.count
+                self.count += 1
+                temporary.append((b, b.size * kernel.chunks))
+        for part, *_ in kernel.combines:
+            if part not in self.temporaries:
+                self.temporaries[part] = self.count
+                self.count += 1
+                temporary.append((part, part.size * kernel.chunks))
+        reads = [b.value for b in kernel.reads if isinstance(b.value, Value)]
+        writes = [b.value for b in kernel.writes if isinstance(b.value, Value)]
+        return Step("kernel", kernel=kernel, reads=reads, writes=writes, temporary=temporary)
+
+
+def _constant(v: Value) -> Any:
+    """The number that every element of a value is, None where they are not all one."""
+    v = below(v)
+    return v.data.data if v.kind == "point" and not v.args and v.data.op == "lit" else None
+
+
+def _reads(u: Unit) -> set[Value]:
+    if u.group is not None:
+        return set(u.group.reads)
+    assert u.value is not None
+    return {below(a) for a in u.value.args} | set(u.value.args)
+
+
+def _last_walk(group: Any, value: Value, target: Value) -> bool:
+    """Whether the result is written in the last walk over a row, so that no walk reads what was overwritten."""
+    return group.anchors[-1] is value
+
+
+def _words(anchors: list[Value]) -> str:
+    """A few words of what a kernel computes."""
+    words: dict[str, None] = {}
+    for a in anchors:
+        for o in a.origins:
+            words.setdefault(o.rstrip("0123456789").rstrip("_") or o, None)
+    text = "".join(f"_{w}" for w in list(words)[:4])
+    return text[:40]
+
+
+__all__ = ["Assembly", "Step", "affine", "assemble", "is_number", "product"]
+
+Buffers = Callable[[Value], Buffer]

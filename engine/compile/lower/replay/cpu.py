@@ -1,0 +1,450 @@
+"""Running an assembly on the CPU: one call of compiled C a stretch of steps, on memory that is planned beforehand.
+
+A call checks nothing that guards have checked: it takes the addresses of the arrays it is given, makes arrays for what escapes,
+and runs. Calls of one segment exclude each other, since they share an arena.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ....backends.base import backend as backend_of
+from ....dtypes import DTYPES
+from ....state import state
+from ....tensor import Tensor, wrap
+from ...graph.primitives import runner
+from ..cache import compiler as cc
+from ..loops.index import Ix, evaluate
+from ..loops.scalar import BYTES, NUMPY
+from ..memory.plan import Layout, Need, lay_out
+from ..print_c.program import File, write
+from ..schedule.anchors import affine
+from ..schedule.fuse import bare
+from ..values import Slot, Value, canonical
+from .assemble import Assembly, Step
+
+
+class Context(ctypes.Structure):
+    """The generated code's `ts_context`."""
+
+    _fields_ = [
+        ("m", ctypes.c_void_p), ("n", ctypes.c_void_p), ("g", ctypes.c_void_p), ("bad", ctypes.c_int64),
+        ("parallel", ctypes.c_void_p), ("sgemm", ctypes.c_void_p), ("dgemm", ctypes.c_void_p),
+        ("objects", ctypes.c_void_p), ("places", ctypes.c_void_p), ("count", ctypes.c_int64), ("header", ctypes.c_int64),
+    ]  # fmt: skip
+
+
+def _header() -> int | None:
+    """Where a numpy array object holds the address of its elements; None where that is not where it is expected."""
+    at = object.__basicsize__
+    probe = np.zeros(3)
+    found = ctypes.c_void_p.from_address(id(probe) + at).value
+    return at if found == probe.ctypes.data else None
+
+
+HEADER = _header()
+
+
+@dataclass
+class Prepared:
+    """What a call with certain sizes needs: the table of memory, the arena, and how results are made."""
+
+    table: Any
+    arena: np.ndarray
+    layout: Layout
+    context: Context
+    made: list[tuple[int, tuple[int, ...], np.dtype, tuple[int, ...] | None]] = field(default_factory=list)
+    keep: list[Any] = field(default_factory=list)
+    objects: Any = None
+
+
+class Segment:
+    """A compiled program, called with the tensors (and numbers) of the graph's inputs."""
+
+    def __init__(self, assembly: Assembly):
+        compiler, threads = cc.find(), cc.threads()
+        assert compiler is not None and threads is not None and HEADER is not None
+        self.assembly = assembly
+        self.program = assembly.program
+        blas = cc.blas()
+        self.file: File = write(assembly, blas is not None)
+        path, self.cached = compiler.build(self.file.text, "segment")
+        self.path = path
+        self.library = ctypes.CDLL(str(path))
+        self.parallel = threads[1]
+        self.blas = blas or (0, 0)
+        self.lock = threading.Lock()
+        self.backend = backend_of("cpu")
+        self.symbols = sorted(self.program.sizes)
+        self.prepared: dict[tuple[int, ...], Prepared] = {}
+        self.stretches = self._stretches()
+        inputs = self.program.inputs
+        self.bound = [
+            (i, assembly.slots[v]) for i, v in enumerate(inputs) if v is not None and v in assembly.slots
+        ]
+        self.numbers = [(i, assembly.numbers[v]) for i, v in enumerate(inputs) if v is not None and v in assembly.numbers]
+        self.plain = self._plain_outputs()
+        self.strides = [self._expected(i) for i, _ in self.bound]
+        self.static = not self.symbols
+        self.launches = 0
+        first = [s for _, s in self.bound]
+        self.one = self._prepare(()) if self.static else None
+        self.first_places = first
+
+    def _expected(self, i: int) -> tuple[int, ...] | None:
+        """Byte strides that an input must have, None where they depend on sizes."""
+        v = self.program.inputs[i]
+        assert v is not None
+        steps = v.strides if v.strides is not None else canonical(v.shape)
+        if any(s.number is None for s in (*steps, *v.shape)):
+            return None
+        if any(n.number == 0 for n in v.shape):
+            return None
+        size = BYTES.get(v.dtype, 0)
+        return tuple((s.number or 0) * size if n.number != 1 else -1 for s, n in zip(steps, v.shape, strict=True))
+
+    # -- preparing ------------------------------------------------------------------------------
+
+    def _stretches(self) -> list[tuple[Any, list[int]]]:
+        """C entries and Python steps in order."""
+        out: list[tuple[Any, list[int]]] = []
+        entries = {steps[0]: (name, steps) for name, steps in self.file.entries}
+        for k in range(len(self.assembly.steps)):
+            if k in entries:
+                name, steps = entries[k]
+                function = getattr(self.library, name)
+                function.argtypes, function.restype = [ctypes.c_void_p], None
+                out.append((function, steps))
+            elif k in self.file.python:
+                out.append((None, [k]))
+        return out
+
+    def _prepare(self, sizes: tuple[int, ...]) -> Prepared:
+        found = self.prepared.get(sizes)
+        if found is not None:
+            return found
+        a = self.assembly
+        values = dict(zip(self.symbols, sizes, strict=True))
+        needs: list[Need] = []
+        slots: list[int] = []
+        lifetimes: dict[int, list[int]] = {}
+        fresh = {a.slots[a.root(self._result(k))] for k in a.made}
+        given = {s for _, s in self.bound}
+        held: dict[int, Value] = {}
+        for k, step in enumerate(a.steps):
+            for v in (*step.reads, *step.writes):
+                root = a.root(v)
+                s = a.slots.get(root)
+                if s is None or s in fresh or s in given or root.kind in ("constant", "item", "input"):
+                    continue
+                held[s] = root
+                lifetimes.setdefault(s, []).append(k)
+        for o in a.copied:
+            s = a.slots[a.root(self._result(o))]
+            if s in lifetimes:
+                lifetimes[s].append(len(a.steps))
+        for s, when in lifetimes.items():
+            v = held[s]
+            needs.append(Need(evaluate(v.numel(), values) * BYTES.get(v.dtype, 8), min(when), max(when)))
+            slots.append(s)
+        for k, step in enumerate(a.steps):
+            for b, n in step.temporary:
+                needs.append(Need(evaluate(n, values) * BYTES[b.dtype], k, k))
+                slots.append(a.temporaries[b])
+        layout = lay_out(needs)
+        arena = np.empty(layout.bytes + 64, np.uint8)
+        start = -(-arena.ctypes.data // 64) * 64
+        count = 1 + max([*a.slots.values(), *a.temporaries.values()], default=0)
+        table = (ctypes.c_void_p * count)()
+        for s, at in zip(slots, layout.offsets, strict=True):
+            table[s] = start + at
+        p = Prepared(table, arena, layout, Context())
+        for v, s in a.slots.items():
+            if v.kind == "constant":
+                data = v.data._data if hasattr(v.data, "_data") else v.data
+                array = np.ascontiguousarray(data)
+                p.keep.append(array)
+                table[s] = array.ctypes.data
+        n = (ctypes.c_int64 * max(1, len(sizes)))(*sizes)
+        g = (ctypes.c_double * max(1, len(self.numbers)))()
+        for k in a.made:
+            v, spec = self._result(k), self.program.outputs[k].spec
+            assert spec is not None
+            shape = tuple(evaluate(d, values) for d in v.shape)
+            p.made.append((k, shape, np.dtype(NUMPY[v.dtype]), None))
+        places = [s for _, s in self.bound] + [a.slots[a.root(self._result(k))] for k, *_ in p.made]
+        p.objects = (ctypes.c_void_p * max(1, len(places)))()
+        where = (ctypes.c_int64 * max(1, len(places)))(*places)
+        c = p.context
+        c.m, c.n, c.g = ctypes.addressof(table), ctypes.addressof(n), ctypes.addressof(g)
+        c.parallel, (c.sgemm, c.dgemm) = self.parallel, self.blas
+        c.objects, c.places, c.count, c.header = ctypes.addressof(p.objects), ctypes.addressof(where), len(places), HEADER or 0
+        p.keep += [n, g, where]
+        p.numbers = g  # type: ignore[attr-defined]
+        p.address = ctypes.addressof(c)  # type: ignore[attr-defined]
+        if len(self.prepared) > 32:
+            self.prepared.clear()
+        self.prepared[sizes] = p
+        return p
+
+    def _result(self, k: int) -> Value:
+        v = self.program.outputs[k].value
+        assert v is not None
+        return bare(v)
+
+    def _plain_outputs(self) -> list[int]:
+        return [k for k, o in enumerate(self.program.outputs) if o.value is None]
+
+    # -- running --------------------------------------------------------------------------------
+
+    def sizes(self, tensors: tuple[Any, ...]) -> tuple[int, ...]:
+        """The values of the symbolic sizes in a call."""
+        values: dict[str, int] = {}
+        later = []
+        for name in self.symbols:
+            where = self.program.sizes[name]
+            if isinstance(where[0], int):
+                i, d = where
+                values[name] = int(tensors[i]) if d is None else tensors[i]._data.shape[d]
+            else:
+                later.append((name, where))
+        for name, (atom, kind) in later:
+            values[name] = kind({((atom, 1),): 1}).evaluate(values)
+        return tuple(values[s] for s in self.symbols)
+
+    def __call__(self, *tensors: Any) -> Any:
+        with self.lock:
+            return self._run(tensors)
+
+    def _run(self, tensors: tuple[Any, ...]) -> Any:
+        p = self.one or self._prepare(self.sizes(tensors))
+        arrays = [tensors[i]._data for i, _ in self.bound]
+        back: list[tuple[np.ndarray, np.ndarray]] = []
+        for j, (array, wanted) in enumerate(zip(arrays, self.strides, strict=True)):
+            if wanted is not None and array.strides != wanted:
+                arrays[j] = self._laid_out(j, array, wanted, back)
+            elif wanted is None:
+                arrays[j] = self._laid_out_for(j, array, p, back)
+        fresh = [np.empty(shape, dtype) for _, shape, dtype, _ in p.made]
+        count = len(arrays) + len(fresh)
+        p.objects[0:count] = [*map(id, arrays), *map(id, fresh)]
+        for i, g in self.numbers:
+            p.numbers[g] = float(tensors[i])  # type: ignore[attr-defined]
+        p.context.count = count
+        if len(self.stretches) == 1 and self.stretches[0][0] is not None:
+            self.stretches[0][0](p.address)  # type: ignore[attr-defined]
+            locals_: dict[int, np.ndarray] = {}
+        else:
+            locals_ = self._mixed(p, arrays, fresh)
+        if p.context.bad:
+            p.context.bad = 0
+            raise IndexError("index out of range in self")
+        self.launches += 1
+        for target, source in back:
+            np.copyto(target, source)
+        return self._results(tensors, p, fresh, locals_)
+
+    def _laid_out(self, j: int, array: np.ndarray, wanted: tuple[int, ...], back: Any) -> np.ndarray:
+        if all(w == -1 or w == s for w, s in zip(wanted, array.strides, strict=True)) or not array.size:
+            return array
+        return self._moved(j, array, back)
+
+    def _laid_out_for(self, j: int, array: np.ndarray, p: Prepared, back: Any) -> np.ndarray:
+        v = self.program.inputs[self.bound[j][0]]
+        assert v is not None
+        values = dict(zip(self.symbols, (ctypes.c_int64 * max(1, len(self.symbols))).from_address(p.context.n), strict=False))
+        steps = v.strides if v.strides is not None else canonical(v.shape)
+        good = all(
+            n == 1 or evaluate(s, values) * array.itemsize == t for n, s, t in zip(array.shape, steps, array.strides, strict=True)
+        )
+        return array if good or not array.size else self._moved(j, array, back)
+
+    def _moved(self, j: int, array: np.ndarray, back: Any) -> np.ndarray:
+        """A copy of an input in the memory order that was compiled for; written inputs are copied back."""
+        i = self.bound[j][0]
+        v = self.program.inputs[i]
+        assert v is not None
+        if v.strides is None:
+            made = np.ascontiguousarray(array)
+        else:
+            order = sorted(range(array.ndim), key=lambda d: -(v.strides[d].number or 0))  # type: ignore[index]
+            made = np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order))
+        if i in self.assembly.direct.values():
+            back.append((array, made))
+        return made
+
+    # -- steps in Python ------------------------------------------------------------------------
+
+    def _mixed(self, p: Prepared, arrays: list[np.ndarray], fresh: list[np.ndarray]) -> dict[int, np.ndarray]:
+        a = self.assembly
+        held: dict[int, np.ndarray] = {s: x for (_, s), x in zip(self.bound, arrays, strict=True)}
+        for (k, *_), x in zip(p.made, fresh, strict=True):
+            held[a.slots[a.root(self._result(k))]] = x
+        first = True
+        count = p.context.count
+        for function, steps in self.stretches:
+            if function is not None:
+                p.context.count = count if first else 0
+                function(p.address)  # type: ignore[attr-defined]
+                first = False
+                continue
+            if first:
+                for s, x in held.items():
+                    p.table[s] = x.ctypes.data
+            self._python(p, a.steps[steps[0]], held)
+        return held
+
+    def _array(self, p: Prepared, v: Value, held: dict[int, np.ndarray]) -> np.ndarray:
+        """The memory of a value as an array of its shape."""
+        a = self.assembly
+        root = a.root(v)
+        s = a.slots[root]
+        found = held.get(s)
+        if found is None:
+            if root.kind == "constant":
+                return np.asarray(root.data._data if hasattr(root.data, "_data") else root.data)
+            values = self._values(p)
+            shape = tuple(evaluate(n, values) for n in root.shape)
+            dtype = np.dtype(NUMPY[root.dtype])
+            count = int(np.prod(shape, dtype=np.int64))
+            memory = (ctypes.c_char * max(1, count * dtype.itemsize)).from_address(p.table[s])
+            found = np.frombuffer(memory, dtype, count).reshape(shape)
+            held[s] = found
+        return found
+
+    def _values(self, p: Prepared) -> dict[str, int]:
+        n = (ctypes.c_int64 * max(1, len(self.symbols))).from_address(p.context.n)
+        return dict(zip(self.symbols, n, strict=False))
+
+    def _operand(self, p: Prepared, v: Value, base: Value, held: dict[int, np.ndarray]) -> np.ndarray:
+        array = self._array(p, base, held)
+        if v is base:
+            return array
+        seen = affine(v)
+        assert seen is not None
+        values = self._values(p)
+        _, steps, start = seen
+        shape = tuple(evaluate(n, values) for n in v.shape)
+        size = array.itemsize
+        flat = array if array.flags.c_contiguous else array
+        offset = evaluate(start, values)
+        strides = tuple(evaluate(s, values) * size for s in steps)
+        if not array.size:
+            return array.reshape(shape)
+        view = np.lib.stride_tricks.as_strided(flat.reshape(-1)[offset:] if flat.flags.c_contiguous else flat, shape, strides)
+        return view
+
+    def _python(self, p: Prepared, step: Step, held: dict[int, np.ndarray]) -> None:
+        v = step.value
+        if step.kind == "kernel":
+            assert step.kernel is not None
+            raise NotImplementedError(f"kernel {step.kernel.name} has no C")
+        assert v is not None
+        operands = [self._operand(p, a, r, held) for a, r in zip(v.args, step.reads, strict=True)]
+        if step.kind == "product":
+            np.matmul(*operands, out=self._array(p, v, held))
+            return
+        results = run_call(v, operands, self.backend)
+        for item in step.writes:
+            array = results[item.data]
+            s = self.assembly.slots[self.assembly.root(item)]
+            if item.dtype in NUMPY or not array.flags.c_contiguous:
+                array = np.ascontiguousarray(array, dtype=NUMPY.get(item.dtype))
+            for o in operands:
+                if np.may_share_memory(o, array):
+                    array = array.copy()
+                    break
+            if s in {self.assembly.slots[self.assembly.root(self._result(k))] for k in self.assembly.made} and s in held:
+                np.copyto(held[s], array)
+                continue
+            held[s] = array
+            p.table[s] = array.ctypes.data
+
+    # -- results --------------------------------------------------------------------------------
+
+    def _results(self, tensors: tuple[Any, ...], p: Prepared, fresh: list[np.ndarray], held: dict[int, np.ndarray]) -> Any:
+        a, program = self.assembly, self.program
+        out: list[Any] = [None] * len(program.outputs)
+        memory: dict[Value, np.ndarray] = {}
+        for (k, *_), x in zip(p.made, fresh, strict=True):
+            memory[a.root(self._result(k))] = x
+        written = {o: i for i, o in program.written.items()}
+        for k, o in enumerate(program.outputs):
+            if o.value is None:
+                plain = o.plain
+                if type(plain).__name__ in ("SymInt", "SymFloat"):
+                    plain = plain.evaluate(self._numbers(tensors))
+                out[k] = plain
+                continue
+            base = self._result(k)
+            if k in written:
+                i = written[k]
+                target = tensors[i]
+                if k in a.copied:
+                    array = memory.get(a.root(base))
+                    if array is None:
+                        array = self._array(p, base, held)
+                    np.copyto(target._data, array.reshape(target._data.shape))
+                if i in program.counted:
+                    target._storage.version += 1
+                out[k] = target
+            elif base.kind == "input":
+                out[k] = tensors[base.data]
+            elif base.kind == "constant":
+                out[k] = base.data
+            else:
+                array = memory[a.root(base)]
+                spec = o.spec
+                assert spec is not None
+                shape = tuple([d if type(d) is int else int(evaluate(x, self._values(p))) for d, x in zip(spec.shape, o.value.shape, strict=True)])
+                if array.shape != shape:
+                    array = array.reshape(shape)
+                out[k] = wrap(array, spec.dtype, self.backend)
+        return _filled(program.structure, out)
+
+    def _numbers(self, tensors: tuple[Any, ...]) -> dict[str, Any]:
+        values: dict[str, Any] = dict(zip(self.symbols, self.sizes(tensors), strict=True))
+        for i, (name, v) in enumerate(zip(self.program.input_names, tensors, strict=False)):
+            if not isinstance(v, Tensor):
+                values[name] = v
+        return values
+
+
+def run_call(v: Value, operands: list[Any], home: Any) -> list[np.ndarray]:
+    """The arrays that an engine kernel, or a function of tensors, gives for operand arrays."""
+    call = v.data
+
+    def filled(a: Any) -> Any:
+        if isinstance(a, Slot):
+            x = operands[a.position]
+            return wrap(x, _dtype(v.args[a.position]), home)
+        return type(a)(filled(x) for x in a) if type(a) in (tuple, list) else a
+
+    arguments = [filled(a) for a in call.arguments]
+    before, state.grad_enabled = state.grad_enabled, False
+    try:
+        function: Callable[..., Any] = runner(call.op) if hasattr(call.op, "list_input") else call.op
+        made = function(*arguments)
+    finally:
+        state.grad_enabled = before
+    return [np.asarray(t._data) for t in (made if isinstance(made, tuple) else (made,))]
+
+
+def _dtype(v: Value) -> Any:
+    name = NUMPY.get(v.dtype) or v.dtype.removeprefix("opaque ")
+    return DTYPES[name]
+
+
+def _filled(structure: Any, values: list[Any]) -> Any:
+    if isinstance(structure, list):
+        return tuple([_filled(s, values) for s in structure])
+    return values[structure]
+
+
+__all__ = ["Ix", "Segment", "run_call"]
