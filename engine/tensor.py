@@ -451,6 +451,8 @@ class Tensor:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
         if state.modes:
             return state.modes[-1].item(self)
+        if self._storage.backend.lifts:
+            return self._storage.backend.read_number(self)
         return self._host().item()
 
     def tolist(self) -> Any:

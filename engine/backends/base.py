@@ -135,6 +135,10 @@ class Backend:
         """A real tensor as one of this backend."""
         raise NotImplementedError
 
+    def read_number(self, tensor: Any) -> Any:
+        """The number in a tensor of one element, where this backend holds no values (`lifts`)."""
+        raise NotImplementedError
+
     def rounded(self, array: Array, dtype: DType) -> Array:
         """The values as `dtype` has them, which is stored with more bits than it has (bfloat16)."""
         raise NotImplementedError(f"device {self.name!r} has no {dtype.name}; use float32 or float16 there")

@@ -36,6 +36,8 @@ class Recorder:
         """The level-1 node that runs now, if one does: its source and module are those of what it records."""
         self.origins: list[tuple[int, Node]] = []
         """(first sequence number, level-1 node), in order: which line a tape node came from."""
+        self.reader: Any = None
+        """What `item()` gives, see `FakeBackend`."""
         self._backends: dict[str, FakeBackend] = {}
         self._values: dict[int, tuple[FakeArray, Node, int]] = {}
         self._views: list[FakeArray] = []  # kept, as arrays are known by their identity
@@ -47,6 +49,7 @@ class Recorder:
         if found is None:
             found = self._backends[name] = FakeBackend(name, decompose=self.decompose)
             found.recorder = self
+            found.reader = self.reader
         return found
 
     # -- values ---------------------------------------------------------------------------------

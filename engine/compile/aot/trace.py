@@ -15,7 +15,7 @@ from typing import Any
 from ...func.trees import flatten
 from ...state import state
 from ...tensor import Tensor
-from ..fake import FakeArray, ShapeEnv, SymFloat, fake_like, fake_mode, is_fake, is_symbolic
+from ..fake import DataDependent, FakeArray, ShapeEnv, SymFloat, fake_like, fake_mode, is_fake, is_symbolic
 from ..graph import Graph, GraphModule, Node, TensorSpec, map_nodes
 from . import creations
 from .recorder import Recorder
@@ -53,6 +53,9 @@ class Tracing:
     def __init__(self, env: ShapeEnv | None = None, *, decompose: bool = True):
         self.env = env or ShapeEnv()
         self.recorder = Recorder(decompose=decompose)
+        self.recorder.reader = lambda t: read_item(self, t)
+        self.constants: dict[str, Any] = {}
+        """Twins of the level-1 graph's constants, by name."""
         self.inputs: list[Any] = []
         self.nodes: list[Node] = []
 
@@ -122,10 +125,7 @@ def run_level1(tracing: Tracing, gm: GraphModule, given: Sequence[Any]) -> Any:
             recorder.current = node
             recorder.origins.append((_next_sequence(), node))
             if node.op == "call_method":
-                if node.target == "item" and is_fake(args[0]):
-                    values[node] = read_item(tracing, args[0])
-                else:
-                    values[node] = getattr(args[0], str(node.target))(*args[1:], **kwargs)
+                values[node] = getattr(args[0], str(node.target))(*args[1:], **kwargs)
             else:
                 values[node] = node.target(*args, **kwargs) if callable(node.target) else _primitive(node, args)
     finally:
@@ -150,7 +150,7 @@ def _constant(tracing: Tracing, gm: GraphModule, name: str) -> Any:
     value = gm.constants[name]
     if not isinstance(value, Tensor) or is_fake(value):
         return value
-    known = tracing.__dict__.setdefault("constants", {})
+    known = tracing.constants
     if name not in known:
         recorder = tracing.recorder
         twin = fake_like(value, backends=recorder.backend)
@@ -171,7 +171,7 @@ def read_item(tracing: Tracing, t: Tensor) -> Any:
     elif t.dtype.category == 1:
         made = env.integer(None, node, node.name)  # type: ignore[arg-type]
     else:
-        raise RuntimeError(f"the number in a tensor of {t.dtype} cannot stand for itself in a graph")
+        raise DataDependent("item", t)
     node.meta["val"] = made
     node.meta["impure"] = True  # numbers name it by symbol, not by an edge
     return made

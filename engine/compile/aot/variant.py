@@ -242,8 +242,7 @@ def build(owner: Any, given: list[Any]) -> Variant:
                     if isinstance(real, Tensor) and real._grad is not None:
                         t._grad = _twin(tracing, real._grad, real._grad, f"{names[i]}_grad")
                         out.grad_inputs.append(i)
-            constants = dict(zip(owner.constants, twins[len(names) - len(owner.constants) :], strict=True))
-            tracing.__dict__["constants"] = constants
+            tracing.constants = dict(zip(owner.constants, twins[len(names) - len(owner.constants) :], strict=True))
             result = run_level1(tracing, gm, twins[: len(names) - len(owner.constants)])
             _assemble(out, owner, tracing, twins, given, edges, result)
     finally:

@@ -7,7 +7,7 @@ Reading a value raises `DataDependent`. Where a recorder listens it is told of e
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,6 +40,8 @@ class FakeBackend(Backend):
         self.fuses = name == "cpu" and not decompose
         self.keeps_order = name == "cpu"
         self.recorder: Any = None
+        self.reader: Callable[[Any], Any] | None = None
+        """What `item()` of a fake gives, if anything: a function of the tensor."""
         self._lifted: dict[int, tuple[Any, Any]] = {}
 
     # -- memory ---------------------------------------------------------------------------------
@@ -75,6 +77,15 @@ class FakeBackend(Backend):
             self.recorder.lifted(tensor, twin)
             self._lifted[id(tensor)] = (tensor, twin)
         return twin
+
+    def read_number(self, tensor: Any) -> Any:
+        """A literal's number, or what the `reader` stands in for it; raises DataDependent where there is none."""
+        array = tensor._data
+        if array.constant is not None and not array.memory.writes:
+            return array.constant.item()
+        if self.reader is not None:
+            return self.reader(tensor)
+        raise DataDependent(_reader(), tensor)
 
     def sibling(self, device: str) -> FakeBackend:
         """The fake of another device in the same recording."""
