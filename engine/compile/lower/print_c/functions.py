@@ -107,8 +107,8 @@ TS_INLINE void ts_bind(ts_context *x) {
   for (int64_t i = 0; i < x->count; i++) x->m[x->places[i]] = *(char **)(x->objects[i] + x->header);
 }
 
-TS_INLINE float ts_bits(int32_t i) { float f; memcpy(&f, &i, 4); return f; }
-TS_INLINE int32_t ts_word(float f) { int32_t i; memcpy(&i, &f, 4); return i; }
+TS_INLINE float ts_bits(int32_t i) { union { int32_t i; float f; } u = {i}; return u.f; }
+TS_INLINE int32_t ts_word(float f) { union { float f; int32_t i; } u = {f}; return u.i; }
 
 /* exp(r) - 1 for |r| <= ln(2) / 2 */
 TS_INLINE float ts_expm1_part(float r) {
@@ -121,37 +121,37 @@ TS_INLINE float ts_expm1_part(float r) {
   return ts_fma(p * r, r, r);
 }
 TS_INLINE float ts_reduced(float x, float n) { return ts_fma(n, 1.4286068e-6f, ts_fma(n, -0.69314575f, x)) - n * 0.0f; }
+TS_INLINE float ts_limited(float x, float low, float high) { /* a NaN stays one */
+  const float c = x > high ? high : x;
+  return c < low ? low : c;
+}
 TS_INLINE float ts_expf(float x) {
-  float c = x > 89.0f ? 89.0f : x;
-  c = c < -104.0f ? -104.0f : c;
+  const float c = ts_limited(x, -104.0f, 89.0f);
   const float n = rintf(c * 1.44269504f);
   const float y = 1.0f + ts_expm1_part(ts_fma(n, -1.42860677e-6f, ts_fma(n, -0.693145752f, c)));
   const int32_t k = (int32_t)n, h = k >> 1;
-  const float z = y * ts_bits((h + 127) << 23) * ts_bits((k - h + 127) << 23);
-  return x != x ? x : z;
+  return y * ts_bits((h + 127) << 23) * ts_bits((k - h + 127) << 23);
 }
-TS_INLINE float ts_expm1f(float x) {
-  float c = x > 89.0f ? 89.0f : x;
-  c = c < -18.0f ? -18.0f : c;
+TS_INLINE float ts_expm1_within(float c) { /* -18 <= c <= 43 */
   const float n = rintf(c * 1.44269504f);
   const float q = ts_expm1_part(ts_fma(n, -1.42860677e-6f, ts_fma(n, -0.693145752f, c)));
-  const int32_t k = (int32_t)n, h = k >> 1;
-  const float a = ts_bits((h + 127) << 23), b = ts_bits((k - h + 127) << 23);
-  const float z = k > 60 ? (q + 1.0f) * a * b : ts_fma(q, a * b, a * b - 1.0f);
-  return x != x ? x : (x == 0.0f ? x : z);
+  const float a = ts_bits(((int32_t)n + 127) << 23);
+  return ts_fma(q, a, a - 1.0f);
+}
+TS_INLINE float ts_expm1f(float x) {
+  const float z = ts_expm1_within(ts_limited(x, -18.0f, 43.0f)), e = ts_expf(x);
+  return copysignf(x > 40.0f ? e : z, x);
 }
 TS_INLINE float ts_tanhf(float x) {
-  const float a = fabsf(x), c = a > 10.0f ? 10.0f : a;
-  const float t = ts_expm1f(2.0f * c);
-  return x != x ? x : copysignf(t / (t + 2.0f), x);
+  const float t = ts_expm1_within(2.0f * ts_limited(fabsf(x), 0.0f, 10.0f));
+  return copysignf(t / (t + 2.0f), x);
 }
 TS_INLINE float ts_logf(float x) {
   const int tiny = x < 1.17549435e-38f;
   const float y = tiny ? x * 8388608.0f : x;
-  int32_t w = ts_word(y) - 0x3f3504f3;
-  const int32_t e = (w >> 23) - (tiny ? 23 : 0);
-  w = (w & 0x007fffff) + 0x3f3504f3;
-  const float f = ts_bits(w) - 1.0f, k = (float)e;
+  const int32_t u = ts_word(y) - 0x3f3504f3;
+  const int32_t e = (u >> 23) - (tiny ? 23 : 0);
+  const float f = ts_bits((u & 0x007fffff) + 0x3f3504f3) - 1.0f, k = (float)e;
   float p = -0.08065035f;
   p = ts_fma(p, f, 0.1292206f);
   p = ts_fma(p, f, -0.13074103f);
@@ -162,12 +162,14 @@ TS_INLINE float ts_logf(float x) {
   p = ts_fma(p, f, 0.33333313f);
   p = ts_fma(p, f, -0.49999997f);
   const float z = ts_fma(k, 0.693145752f, ts_fma(k, 1.42860677e-6f, ts_fma(p * f, f, f)));
-  return x > 0.0f ? (x == INFINITY ? x : z) : (x == 0.0f ? -INFINITY : NAN);
+  const float edge = x == 0.0f ? -INFINITY : (x < 0.0f ? NAN : x); /* 0, below it, infinity, NaN */
+  return (x > 0.0f) & (x < INFINITY) ? z : edge;
 }
 TS_INLINE float ts_log1pf(float x) {
   const float u = 1.0f + x;
-  const float z = ts_logf(u) + (u == INFINITY ? 0.0f : (x - (u - 1.0f)) / u);
-  return u == 1.0f ? x : (x == -1.0f ? -INFINITY : (x == INFINITY ? x : z));
+  const float z = ts_logf(u) + (x - (u - 1.0f)) / u;
+  const float edge = u == 0.0f ? -INFINITY : x; /* -1, infinity, and what 1 + x hides */
+  return (u == 1.0f) | (u == 0.0f) | (u == INFINITY) ? edge : z;
 }
 TS_INLINE float ts_erff(float x) {
   const float a = fabsf(x), s = a * a;
@@ -178,7 +180,7 @@ TS_INLINE float ts_erff(float x) {
   p = ts_fma(p, s, 0.112836003f);
   p = ts_fma(p, s, -0.37612626f);
   p = ts_fma(p, s, 1.1283791f);
-  const float c = a > 4.0f ? 4.0f : a;
+  const float c = ts_limited(a, 0.0f, 4.0f);
   float q = 9.382316e-7f;
   q = ts_fma(q, c, -1.5030123e-5f);
   q = ts_fma(q, c, 8.317312e-5f);
@@ -189,8 +191,8 @@ TS_INLINE float ts_erff(float x) {
   q = ts_fma(q, c, -0.63448334f);
   q = ts_fma(q, c, -1.1290866f);
   q = ts_fma(q, c, 1.0440412e-4f);
-  const float z = a < 1.0f ? a * p : 1.0f - ts_expf(q);
-  return x != x ? x : copysignf(z, x);
+  const float z = 1.0f - ts_expf(q);
+  return copysignf(a < 1.0f ? a * p : z, x);
 }
 TS_INLINE float ts_remainderf(float a, float b) { const float r = fmodf(a, b); return r != 0.0f && (r < 0.0f) != (b < 0.0f) ? r + b : (r == 0.0f ? copysignf(0.0f, b) : r); }
 TS_INLINE double ts_remainder(double a, double b) { const double r = fmod(a, b); return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : (r == 0.0 ? copysign(0.0, b) : r); }
