@@ -25,7 +25,7 @@ Direction = Literal["up", "down", "left", "right"]
 
 STYLES = (
     "", "line", "line.back", "line.order", "line.resume", "tip", "border", "border.group", "border.root",
-    "border.error", "border.break", "border.back", "border.lit", "border.lit", "frame", "frame.title", "frame.note", "title", "title.group",
+    "border.error", "border.break", "border.back", "border.lit", "frame", "frame.title", "frame.note", "title", "title.group",
     "title.back", "fact", "badge.leaf", "badge.saved", "badge.grad", "badge.root", "badge.stub", "badge.error",
     "badge.note", "badge.hint", "badge.break", "badge.refused", "badge.good", "badge.slow",
     "bar", "bar.rest", "op.product", "op.activation", "op.norm",

@@ -12,9 +12,21 @@ from .labels import clean
 from .model import Graph
 from .picture import MAX_BOXES, Box, Picture, make_picture
 
+_NAMES = ("tape", "capture", "kernels", "module")
+_OTHER = 'style="rounded,filled", fillcolor="#ffffff"'
+
+_LINES = {
+    "order": ' [style=dotted]', "resume": ' [style=dashed]', "error": ' [color="#cf222e", penwidth=2]',
+    "below": ' [style=invis]',
+}  # fmt: skip
+
 _LOOKS = {
     "op": 'style="rounded,filled", fillcolor="#ffffff"',
     "leaf": 'style="rounded,filled", fillcolor="#ddf4ff"',
+    "break": 'style="rounded,filled,dashed", fillcolor="#fff8f2", color="#e16f24"',
+    "guard": 'style="rounded,filled,dashed", fillcolor="#fff8f2", color="#bf8700"',
+    "error": 'style="rounded,filled", fillcolor="#fff5f4", color="#cf222e", penwidth=2',
+    "kernel": 'style="rounded,filled", fillcolor="#f5f0ff"',
     "scope": 'style="rounded,filled", fillcolor="#eaeef2"',
     "repeat": 'style="rounded,filled,dashed", fillcolor="#eaeef2", peripheries=2',
     "cut": 'style="rounded,filled,dashed", fillcolor="#eaeef2"',
@@ -33,7 +45,7 @@ def picture_dot(picture: Picture) -> str:
     number = {key: n for n, key in enumerate(picture.boxes)}
     notes = "".join(quoted(note) + "\\l" for note in picture.notes)
     out = [
-        "digraph tape {",
+        f"digraph {picture.kind if picture.kind in _NAMES else 'picture'} {{",
         f'  graph [label="{quoted(picture.title)}: {quoted(picture.summary)}\\l{notes}", labelloc=b, labeljust=l,'
         ' rankdir=TB, fontname="monospace", fontsize=10, tooltip="", charset="UTF-8"];',
         '  node [shape=box, fontname="monospace", fontsize=10, color="#818b98", margin="0.12,0.06"];',
@@ -61,7 +73,9 @@ def picture_dot(picture: Picture) -> str:
                 pending.append(("end", "", depth))
                 depth += 1
             pending += [(child.kind, child.key, depth) for child in reversed(frame.children)]
-    out += [f"  n{number[source]} -> n{number[target]};" for source, target in picture.lines]
+    out += [
+        f"  n{number[a]} -> n{number[b]}{_LINES.get(picture.line_kinds.get((a, b), ''), '')};" for a, b in picture.lines
+    ]
     out.append("}")
     return "\n".join(out) + "\n"
 
@@ -75,8 +89,11 @@ def quoted(text: str) -> str:
 
 
 def _box(box: Box, number: int) -> str:
-    lines = [box.title, *box.lines, *(f"({badge.text})" for badge in box.badges)]
+    share = [] if box.share is None else [f"{box.share:.0%} of the time"]
+    grads = [f"({line})" for line in box.back.lines] if box.back is not None and box.back.lit else []
+    lines = [box.title, *box.lines, *share, *grads, *(f"({badge.text})" for badge in box.badges)]
     label = "".join(quoted(line) + "\\l" for line in lines)
     tooltip = "\\n".join(quoted(line) for line in box.tooltip.split("\n"))
+    looks = _LOOKS["kernel" if box.family == "kernel" else box.kind] if box.kind in _LOOKS else _OTHER
     root = ', color="#bf3989", penwidth=2' if box.is_root else ""
-    return f'n{number} [label="{label}", tooltip="{tooltip}", {_LOOKS[box.kind]}{root}];'
+    return f'n{number} [label="{label}", tooltip="{tooltip}", {looks}{root}];'

@@ -22,6 +22,22 @@ MAX_SPAN = 8
 """A line that runs through more layers than this becomes a stub at both of its ends."""
 
 
+class _Effort(NamedTuple):
+    """What is spent on a picture of up to `boxes` boxes: longest lines, sweeps for order, sweeps for places."""
+
+    boxes: float
+    span: int
+    order: int
+    place: int
+    exchange: bool = False
+
+
+_EFFORTS = (
+    _Effort(320, MAX_SPAN, 28, 40, True), _Effort(1_200, MAX_SPAN, 6, 40), _Effort(4_000, 6, 4, 8),
+    _Effort(float("inf"), 4, 2, 4),
+)  # fmt: skip
+
+
 class Size(NamedTuple):
     width: float
     height: float
@@ -112,9 +128,16 @@ def lay_out(
     frame_width: Callable[[Frame], float] = lambda frame: 7.0 * len(frame.title),
     spacing: Spacing = Spacing(),
     *,
-    max_span: int = MAX_SPAN,
+    max_span: int | None = None,
 ) -> Layout:
-    """Coordinates for a picture: no two boxes overlap, every box lies above those that use its values."""
+    """Coordinates for a picture: no two boxes overlap, every box lies above those that use its values.
+
+    Lines through more than `max_span` layers become stubs; by default `MAX_SPAN`, and fewer in very large pictures, which
+    also get fewer sweeps.
+    """
+    size = len(picture.boxes)
+    effort = next(e for e in _EFFORTS if size <= e.boxes)
+    max_span = effort.span if max_span is None else max_span
     levels = {key: _Level(key, len(frame.children)) for key, frame in picture.frames.items()}
     paths = _link(picture, levels)
     for level in levels.values():
@@ -138,7 +161,7 @@ def lay_out(
                 inner = levels[child.key]
                 level.sizes[place] = inner.size
                 level.ports_above[place], level.ports_below[place] = inner.port_places()
-        level.place(spacing, frame_width(frame) if frame.title else 0.0, framed=frame.parent is not None)
+        level.place(spacing, effort, frame_width(frame) if frame.title else 0.0, framed=frame.parent is not None)
     layout = _absolute(picture, levels, drawn, stubs)
     return with_mirror(layout, picture, spacing.mirror) if picture.mirrored else layout
 
@@ -224,7 +247,7 @@ class _Level:
 
     # -- places -------------------------------------------------------------------------------------
 
-    def place(self, spacing: Spacing, title_width: float, *, framed: bool) -> None:
+    def place(self, spacing: Spacing, effort: _Effort, title_width: float, *, framed: bool) -> None:
         """Compute the rectangles of the children and the points of the lines, relative to this frame."""
         net = Net()
         elements = [net.add(self.layer[c] + 1, self.sizes[c].width, spacing.across) for c in range(self.count)]
@@ -255,8 +278,8 @@ class _Level:
                 weight=3.0 if direct else 1.0,
             )
             chains[line] = [*shared[: bottom - top], end]
-        order_layers(net)
-        place_layers(net)
+        order_layers(net, effort.order, exchange=effort.exchange)
+        place_layers(net, effort.place)
         self._measure_layers(net, chains, ends, elements, spacing, title_width, framed=framed)
 
     def _measure_layers(

@@ -12,6 +12,12 @@ from bisect import bisect_right, insort
 from dataclasses import dataclass
 
 _SWEEPS = 6
+_STILL = 0.05
+"""Places that move by less than this in a sweep down and one up are where they will stay."""
+_PATIENCE = 5
+_EXCHANGES = 6
+"""Sweeps without a better order after which there will be none, and passes in which neighbours change places."""
+
 _COUNTED = 4_000
 """Crossings are counted, to keep the best sweep, in nets of up to this many pieces; beyond, the last sweep is kept."""
 
@@ -130,32 +136,85 @@ def assign_tracks(ways: list[tuple[float, float]]) -> list[int]:
 # -- order ------------------------------------------------------------------------------------------
 
 
-def order_layers(net: Net) -> None:
-    """Fill `net.layers`: the elements of each layer from left to right, with few crossings."""
+def order_layers(net: Net, sweeps: int = _SWEEPS, *, exchange: bool = False) -> None:
+    """Fill `net.layers`: the elements of each layer from left to right, with few crossings.
+
+    With `exchange`, neighbours in a layer also change places where that takes crossings away, and a second start is
+    tried: it costs several times as much and pays in small nets.
+    """
     layers: list[list[int]] = [[] for _ in range(max(net.layer, default=-1) + 1)]
     for element, layer in enumerate(net.layer):
         layers[layer].append(element)
+    net.layers = layers
+    if all(len(layer) < 2 for layer in layers):
+        return
+    least = _swept(net, layers, sweeps, None, exchange=exchange)
+    if exchange and least:
+        _swept(net, [layer[::-1] for layer in layers], sweeps, least, exchange=True)
+
+
+def _swept(net: Net, layers: list[list[int]], sweeps: int, least: int | None, *, exchange: bool) -> int | None:
+    """Sweep from this start; `net.layers` becomes the best order found if it has less than `least` crossings."""
     spot = [0.0] * len(net.layer)
     for layer in layers:
         _number(layer, spot)
     counted = len(net.pieces) <= _COUNTED
-    net.layers = layers
-    least: int | None = None
-    for sweep in range(_SWEEPS):
+    idle = 0
+    for sweep in range(sweeps):
         down = sweep % 2 == 0
         layers = [list(layer) for layer in layers]
         for layer in layers if down else reversed(layers):
+            if len(layer) < 2:
+                continue
             keys = {}
             for element in layer:
                 pieces = net.into[element] if down else net.out_of[element]
                 keys[element] = _barycentre(net, pieces, spot, down=down) if pieces else spot[element]
-            layer.sort(key=lambda element: (keys[element], spot[element]))
+            # every other pair of sweeps turns ties around, so that they do not keep a bad order
+            tie = -1.0 if exchange and sweep % 4 > 1 else 1.0
+            layer.sort(key=lambda element: (keys[element], tie * spot[element]))
             _number(layer, spot)
+        if exchange:
+            _exchange(net, layers, spot)
         crossings = _crossings(net, layers, spot) if counted else 0
         if least is None or not counted or crossings < least:
-            least, net.layers = crossings, layers
-        if counted and not crossings:
+            least, net.layers, idle = crossings, layers, 0
+        else:
+            idle += 1
+        if counted and (not crossings or idle > _PATIENCE):
             break
+    return least
+
+
+def _exchange(net: Net, layers: list[list[int]], spot: list[float]) -> None:
+    """Let neighbours in a layer change places as long as that takes crossings away, in a few passes."""
+    for turn in range(_EXCHANGES):
+        changed = False
+        for layer in layers if turn % 2 == 0 else reversed(layers):
+            if len(layer) < 2:
+                continue
+            ends = {e: (_ends(net, net.into[e], spot, True), _ends(net, net.out_of[e], spot, False)) for e in layer}
+            for place in range(len(layer) - 1):
+                left, right = layer[place], layer[place + 1]
+                kept = turned = 0
+                for ours, theirs in zip(ends[left], ends[right], strict=True):
+                    for a in ours:
+                        for b in theirs:
+                            kept += a > b
+                            turned += a < b
+                if turned < kept:
+                    layer[place], layer[place + 1] = right, left
+                    spot[left], spot[right] = spot[right], spot[left]
+                    changed = True
+        if not changed:
+            return
+
+
+def _ends(net: Net, pieces: list[Piece], spot: list[float], upper: bool) -> list[float]:
+    """Where the other ends of pieces are in the order of their layer."""
+    if upper:
+        return [spot[p.above] + p.leaves / (net.width[p.above] or 1.0) * 0.5 for p in pieces]
+    return [spot[p.below] + p.enters / (net.width[p.below] or 1.0) * 0.5 for p in pieces]
 
 
 def _number(layer: list[int], spot: list[float]) -> None:
@@ -191,8 +250,8 @@ def _crossings(net: Net, layers: list[list[int]], spot: list[float]) -> int:
 # -- places -----------------------------------------------------------------------------------------
 
 
-def place_layers(net: Net) -> None:
-    """Set `net.x`: in each layer as close to the neighbours as the order and the gaps allow."""
+def place_layers(net: Net, most: int = _MOST_SWEEPS) -> None:
+    """Set `net.x`: in each layer as close to the neighbours as the order and the gaps allow, in `most` sweeps or fewer."""
     for layer in net.layers:
         width = sum(net.width[e] for e in layer) + sum(net.gap[e] for e in layer[1:])
         x = -width / 2
@@ -204,14 +263,41 @@ def place_layers(net: Net) -> None:
     for p in net.pieces:
         if len(net.into[p.below]) == len(net.out_of[p.above]) == 1:
             p.weight *= _CHAIN
-    for sweep in range(max(_SWEEPS, min(_MOST_SWEEPS, _PLACED // (len(net.pieces) + 1)))):
-        last = sweep >= _SWEEPS - 2
-        for layer in net.layers if sweep % 2 == 0 else reversed(net.layers):
-            _place(net, layer, upper=last or sweep % 2 == 0, lower=last or sweep % 2 == 1)
+    moved = [0.0, 0.0]
+    for sweep in range(max(4, min(most, _PLACED // (len(net.pieces) + 1)))):
+        down = sweep % 2 == 0
+        moved[sweep % 2] = 0.0
+        for layer in net.layers if down else reversed(net.layers):
+            moved[sweep % 2] = max(moved[sweep % 2], _place(net, layer, upper=down, lower=not down))
+        if sweep and max(moved) < _STILL:
+            break
+    for layers in (net.layers, reversed(net.layers)):
+        for layer in layers:
+            _place(net, layer, upper=True, lower=True)
 
 
-def _place(net: Net, layer: list[int], *, upper: bool, lower: bool) -> None:
-    """Minimise the weighted squared distances of one layer's elements from where their lines want them."""
+def _place(net: Net, layer: list[int], *, upper: bool, lower: bool) -> float:
+    """Minimise the weighted squared distances of one layer's elements from where their lines want them.
+
+    Returns how far the element moved that moved farthest.
+    """
+    if len(layer) == 1:  # most layers of a chain
+        element = layer[0]
+        total = weight = 0.0
+        x = net.x
+        if upper:
+            for p in net.into[element]:
+                total += p.weight * (x[p.above] + p.leaves - p.enters)
+                weight += p.weight
+        if lower:
+            for p in net.out_of[element]:
+                total += p.weight * (x[p.below] + p.enters - p.leaves)
+                weight += p.weight
+        if not weight:
+            return 0.0
+        before = x[element]
+        x[element] = total / weight
+        return abs(x[element] - before)
     blocks: list[tuple[float, float, int]] = []  # mean wish, weight, how many elements
     offset = 0.0
     offsets: list[float] = []
@@ -234,7 +320,11 @@ def _place(net: Net, layer: list[int], *, upper: bool, lower: bool) -> None:
             block = ((mean * other + block[0] * block[1]) / together, together, count + block[2])
         blocks.append(block)
     place = 0
+    moved = 0.0
     for mean, _, count in blocks:
         for _ in range(count):
-            net.x[layer[place]] = mean + offsets[place]
+            element, x = layer[place], mean + offsets[place]
+            moved = max(moved, abs(x - net.x[element]))
+            net.x[element] = x
             place += 1
+    return moved

@@ -47,7 +47,7 @@ def page_json(picture: Picture, layout: Layout | None = None) -> dict[str, Any]:
             "boxes": [
                 {
                     "key": key, "title": box.back.title, "lines": list(box.back.lines),
-                    "badges": _badges(box.back.badges), "rect": _rect(layout.mirrors[key]),
+                    "badges": _badges(box.back.badges), "lit": box.back.lit, "rect": _rect(layout.mirrors[key]),
                 }
                 for key, box in picture.boxes.items()
                 if box.back is not None and key in layout.mirrors

@@ -8,16 +8,13 @@ pages.  There are no scripts, links, fonts or references to anything outside, an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Literal
 from xml.sax.saxutils import escape, quoteattr
 
-from .families import FAMILIES, KINDS
 from .labels import cell_width, clean, count_text, trim
 from .layout import Layout, Rect, Route, Size, Spacing, Stubs, lay_out
 from .model import Badge, Graph, SourceRange
 from .picture import MAX_BOXES, Box, Frame, Picture, make_picture
-
-Theme = Literal["auto", "light", "dark"]
+from .svg_style import BADGE, BADGES, FACT, TITLE, Theme, style
 
 Link = Callable[[SourceRange], str | None]
 """Gives the address under which a host opens a place in the source; None where it cannot."""
@@ -25,7 +22,6 @@ Link = Callable[[SourceRange], str | None]
 _CELL = 0.605
 """Width of one cell of the monospaced fonts named below, as a part of the font size."""
 
-_TITLE, _FACT, _BADGE = 13.0, 11.0, 10.5  # font sizes
 _INSET, _STRIPE = 11.0, 4.0
 _TITLE_LINE, _FACT_LINE, _BADGE_LINE = 18.0, 15.0, 19.0
 _PILL = 7.0  # beside a badge's text
@@ -35,39 +31,6 @@ _MARGIN = 20.0
 _HEAD = 46.0
 _NOTE_LINE = 17.0
 _NARROWEST = 380.0
-
-_BADGES = {
-    "leaf": "leaf", "saved": "saved", "grad": "grad", "root": "root", "error": "error", "break": "break", "note": "note",
-    "hint": "grad", "good": "grad", "slow": "saved", "refused": "break",
-}  # fmt: skip
-"""Whose colours a kind of badge has; any other is a stub."""
-
-_LIGHT = {
-    "page": "#ffffff", "ink": "#1f2328", "muted": "#59636e", "line": "#818b98", "box": "#ffffff", "edge": "#afb8c1",
-    "frame": "#f6f8fa", "border": "#d1d9e0", "group": "#eaeef2", "root": "#bf3989",
-    "product": "#0969da", "activation": "#e16f24", "norm": "#8250df", "reduction": "#1a7f37", "shape": "#818b98",
-    "other": "#1b7c83", "leaf": "#0969da",
-    "leaf-fill": "#ddf4ff", "leaf-ink": "#0550ae", "saved-fill": "#fff8c5", "saved-ink": "#7d4e00",
-    "grad-fill": "#dafbe1", "grad-ink": "#116329", "root-fill": "#ffeff7", "root-ink": "#99286e",
-    "error-fill": "#ffcecb", "error-ink": "#a40e26", "break-fill": "#ffe3cc", "break-box": "#fff8f2", "break-ink": "#953800",
-    "note-fill": "#eaeef2", "note-ink": "#424a53",
-    "input": "#57606a", "output": "#57606a", "call": "#57606a", "break": "#e16f24", "guard": "#bf8700",
-    "kernel": "#6639ba", "error": "#cf222e", "error-box": "#fff5f4", "back": "#f6fbf7", "back-edge": "#a6d1b0", "back-ink": "#1a7f37", "lit": "#e6f7ea",
-    "bar": "#8c959f", "bar-rest": "#eaeef2",
-}  # fmt: skip
-_DARK = {
-    "page": "#0d1117", "ink": "#e6edf3", "muted": "#9198a1", "line": "#6e7681", "box": "#161b22", "edge": "#484f58",
-    "frame": "#11161d", "border": "#30363d", "group": "#21262d", "root": "#db61a2",
-    "product": "#4493f8", "activation": "#f0883e", "norm": "#a371f7", "reduction": "#3fb950", "shape": "#6e7681",
-    "other": "#39c5cf", "leaf": "#4493f8",
-    "leaf-fill": "#0c2d6b", "leaf-ink": "#a5d6ff", "saved-fill": "#3b2300", "saved-ink": "#f2cc60",
-    "grad-fill": "#04260f", "grad-ink": "#7ee787", "root-fill": "#42062a", "root-ink": "#ffbedd",
-    "error-fill": "#67060c", "error-ink": "#ffb3ad", "break-fill": "#4a2208", "break-box": "#23150b", "break-ink": "#ffc680",
-    "note-fill": "#21262d", "note-ink": "#b1bac4",
-    "input": "#8b949e", "output": "#8b949e", "call": "#8b949e", "break": "#f0883e", "guard": "#d29922",
-    "kernel": "#a371f7", "error": "#f85149", "error-box": "#2a0d0f", "back": "#0f1c14", "back-edge": "#2b5a38", "back-ink": "#56d364", "lit": "#143a20",
-    "bar": "#8b949e", "bar-rest": "#30363d",
-}  # fmt: skip
 
 
 def tape_svg(
@@ -94,9 +57,9 @@ def picture_svg(
         raise ValueError(f"unknown theme {theme!r}; the themes are auto, light and dark")
     measure = _Measure(picture)
     layout = layout or lay_out(picture, measure, _frame_width, Spacing())
-    after_title = _text_width(picture.title, _TITLE) + 12
-    width = max(layout.width, _NARROWEST, after_title + _text_width(picture.summary, _FACT))
-    notes = [line for note in picture.notes for line in _wrap(clean(note), int(width / (_FACT * _CELL)))]
+    after_title = _text_width(picture.title, TITLE) + 12
+    width = max(layout.width, _NARROWEST, after_title + _text_width(picture.summary, FACT))
+    notes = [line for note in picture.notes for line in _wrap(clean(note), int(width / (FACT * _CELL)))]
     foot = 12 + _NOTE_LINE * len(notes) if notes else 0.0
     left = _MARGIN + (width - layout.width) / 2
     total = Size(width + 2 * _MARGIN, _HEAD + layout.height + foot + _MARGIN)
@@ -106,7 +69,7 @@ def picture_svg(
         f"aria-label={_attribute(picture.title)}>",
         f"<title>{_text(picture.title)}</title>",
         f"<desc>{_text(_description(picture))}</desc>",
-        f"<style>{_style(theme)}</style>",
+        f"<style>{style(theme)}</style>",
         f'<rect class="page" width="{_n(total.width)}" height="{_n(total.height)}"/>',
         f'<text class="title" x="{_n(_MARGIN)}" y="23">{_text(picture.title)}</text>',
         f'<text class="fact" x="{_n(_MARGIN + after_title)}" y="23">{_text(picture.summary)}</text>',
@@ -135,7 +98,7 @@ def measured(picture: Picture) -> Layout:
 
 
 def _frame_width(frame: Frame) -> float:
-    return _text_width(frame.title, _FACT) + 18 + _text_width(_frame_note(frame), _FACT)
+    return _text_width(frame.title, FACT) + 18 + _text_width(_frame_note(frame), FACT)
 
 
 def _frame_note(frame: Frame) -> str:
@@ -160,17 +123,17 @@ class _Measure:
     def __call__(self, key: str, stubs: Stubs) -> Size:
         box = self.picture.boxes[key]
         rows = self._badge_rows(box, stubs)
-        widest = [_text_width(box.title, _TITLE), *(_text_width(line, _FACT) for line in box.lines), _rows_width(rows)]
+        widest = [_text_width(box.title, TITLE), *(_text_width(line, FACT) for line in box.lines), _rows_width(rows)]
         lines = len(box.lines)
         if box.share is not None:
             lines += 1
-            widest.append(_BAR + 8 + _text_width("100% of the time", _FACT))
+            widest.append(_BAR + 8 + _text_width("100% of the time", FACT))
         height = _TITLE_LINE + _FACT_LINE * lines + _BADGE_LINE * len(rows)
         if box.back is not None:
             back, pills = box.back, _badge_rows(list(box.back.badges))
             widest += [
-                _text_width(back.title, _TITLE),
-                *(_text_width(t, _FACT) for t in back.lines),
+                _text_width(back.title, TITLE),
+                *(_text_width(t, FACT) for t in back.lines),
                 _rows_width(pills),
             ]
             height = max(height, _TITLE_LINE + _FACT_LINE * len(back.lines) + _BADGE_LINE * len(pills))
@@ -239,7 +202,8 @@ class _Measure:
             return ""
         x, y = _INSET, 6.0
         out = [
-            f'<g class="{"box back lit" if back.lit else "box back"}" data-box={_attribute(box.key)} transform="translate({_n(rect.x)} {_n(rect.y)})">',
+            f'<g class="{"box back lit" if back.lit else "box back"}" data-box={_attribute(box.key)} '
+            f'transform="translate({_n(rect.x)} {_n(rect.y)})">',
             f"<title>{_text(chr(10).join([back.title, *back.lines, *(b.text for b in back.badges)]))}</title>",
             f'<rect class="body" width="{_n(rect.width)}" height="{_n(rect.height)}" rx="6"/>',
             f'<text class="title" x="{_n(x)}" y="{_n(y + 13)}">{_text(back.title)}</text>',
@@ -259,7 +223,7 @@ class _Measure:
             at = x
             for badge in row:
                 width = _pill_width(badge)
-                name = _BADGES.get(badge.kind, "stub")
+                name = BADGES.get(badge.kind, "stub")
                 out.append(
                     f'<rect class="pill {name}" x="{_n(at)}" y="{_n(y)}" width="{_n(width)}" height="16" rx="8"/>'
                     f'<text class="badge {name}" x="{_n(at + _PILL)}" y="{_n(y + 11.5)}">{_text(badge.text)}</text>'
@@ -297,7 +261,7 @@ def _bar(share: float, x: float, y: float) -> str:
 
 
 def _pill_width(badge: Badge) -> float:
-    return _text_width(badge.text, _BADGE) + 2 * _PILL
+    return _text_width(badge.text, BADGE) + 2 * _PILL
 
 
 # -- frames and lines -------------------------------------------------------------------------------
@@ -317,7 +281,7 @@ def _frame_title(frame: Frame, rect: Rect) -> str:
 
 
 def _mirror_title(frame: Frame, rect: Rect) -> str:
-    title = trim(f"backward of {frame.title}", int((rect.width - 24) / (_FACT * _CELL)))
+    title = trim(f"backward of {frame.title}", int((rect.width - 24) / (FACT * _CELL)))
     return f'<text class="name back" x="{_n(rect.x + 12)}" y="{_n(rect.y + 17)}">{_text(title)}</text>'
 
 
@@ -402,79 +366,3 @@ def _attribute(text: str) -> str:
 
 def _n(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
-
-
-def _style(theme: Theme) -> str:
-    """The style sheet; plain rules instead of variables, which not every SVG reader knows."""
-    fonts = 'ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace'
-    shape = _scoped(
-        [
-            f"text{{font-family:{fonts};font-size:{_n(_FACT)}px;white-space:pre}}",
-            f"text.title{{font-size:{_n(_TITLE)}px;font-weight:600}}",
-            f"text.badge{{font-size:{_n(_BADGE)}px}}",
-            "text.name{font-weight:600;paint-order:stroke;stroke-width:4px;stroke-linejoin:round}",
-            ".line path{fill:none;stroke-width:1.4}",
-            ".box.root .body{stroke-width:2}",
-            ".box.repeat rect,.box.cut .body{stroke-dasharray:5 3}",
-            ".pill.stub{fill:none;stroke-dasharray:2 2}",
-            "tspan.note{font-weight:400}",
-            ".line.order path,.line.resume path{stroke-dasharray:2 4}",
-            ".line.resume path{stroke-dasharray:6 4}",
-            ".line path.tip{stroke-dasharray:none}",
-            ".line.error path{stroke-width:2}",
-            ".kept{fill:none;stroke-width:1.2;stroke-dasharray:1.5 4;stroke-linecap:round}",
-            ".box.break .body,.box.guard .body{stroke-dasharray:6 3}",
-            ".box.error .body{stroke-width:2}",
-            ".box.kernel-box .body{stroke-dasharray:none}",
-        ]
-    )
-    if theme != "auto":
-        return shape + _scoped(_colours(_DARK if theme == "dark" else _LIGHT))
-    dark = _scoped(_colours(_DARK))
-    return f"{shape}{_scoped(_colours(_LIGHT))}@media (prefers-color-scheme:dark){{{dark}}}"
-
-
-def _scoped(rules: list[str]) -> str:
-    scoped = []
-    for rule in rules:
-        selectors, _, body = rule.partition("{")
-        scoped.append(",".join(f".tapescope-picture {s}" for s in selectors.split(",")) + "{" + body)
-    return "".join(scoped)
-
-
-def _colours(c: dict[str, str]) -> list[str]:
-    rules = [
-        f".page{{fill:{c['page']}}}",
-        f"text{{fill:{c['ink']}}}",
-        f"text.fact{{fill:{c['muted']}}}",
-        f"text.name{{fill:{c['muted']};stroke:{c['frame']}}}",
-        f".frame{{fill:{c['frame']};stroke:{c['border']}}}",
-        f".body{{fill:{c['box']};stroke:{c['edge']}}}",
-        f".behind,.box.scope .body,.box.repeat .body,.box.cut .body{{fill:{c['group']};stroke:{c['edge']}}}",
-        f".box.root .body{{stroke:{c['root']}}}",
-        f".line path{{stroke:{c['line']}}}",
-        f".line path.tip{{fill:{c['line']};stroke:none}}",
-        f".pill.stub{{stroke:{c['line']}}}",
-        f"text.stub{{fill:{c['muted']}}}",
-    ]
-    rules += [
-        f".box.break .body,.box.guard .body{{fill:{c['break-box']};stroke:{c['break']}}}",
-        f".box.error .body{{fill:{c['error-box']};stroke:{c['error']}}}",
-        f".box.kernel-box .body{{fill:{c['box']};stroke:{c['edge']}}}",
-        f".box.back .body{{fill:{c['back']};stroke:{c['back-edge']}}}",
-        f".box.back.lit .body{{fill:{c['lit']};stroke:{c['back-ink']}}}",
-        f".box.back text.title{{fill:{c['back-ink']}}}",
-        f".frame.mirror{{fill:{c['back']};stroke:{c['back-edge']}}}",
-        f"text.name.back{{fill:{c['back-ink']};stroke:{c['back']}}}",
-        f".kept{{stroke:{c['saved-ink']}}}",
-        f".line.back path{{stroke:{c['back-ink']}}}",
-        f".line.back path.tip{{fill:{c['back-ink']};stroke:none}}",
-        f".line.error path{{stroke:{c['error']}}}",
-        f".line.error path.tip{{fill:{c['error']};stroke:none}}",
-        f".bar{{fill:{c['bar']}}}",
-        f".bar-rest{{fill:{c['bar-rest']}}}",
-    ]
-    rules += [f"rect.{family}{{fill:{c[family]}}}" for family in (*FAMILIES, "other", *KINDS)]
-    for kind in dict.fromkeys(_BADGES.values()):
-        rules += [f".pill.{kind}{{fill:{c[kind + '-fill']}}}", f"text.{kind}{{fill:{c[kind + '-ink']}}}"]
-    return rules

@@ -6,6 +6,7 @@ their scopes as `Node.path`; this file draws nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -98,8 +99,17 @@ def _loops(codes: list[int], places: list[object]) -> list[tuple[int, int, int]]
     repeated = size - len(set(codes))
     if repeated < 2 * (MIN_TURNS - 1):
         return []
+    # a loop of some length has places that come again after just that many items
+    distances: Counter[int] = Counter()
+    last: dict[int, int] = {}
+    for i, code in enumerate(codes):
+        if code in last:
+            distances[i - last[code]] += 1
+        last[code] = i
     runs: dict[int, list[int]] = {}
-    for period in range(2, min(MAX_TURN, size // MIN_TURNS) + 1):
+    for period in sorted(distances):
+        if not 2 <= period <= MAX_TURN or distances[period] < MIN_TURNS - 1:
+            continue
         counts = [0] * (size + 1)
         for i in range(size - period - 1, -1, -1):
             counts[i] = counts[i + 1] + 1 if codes[i] == codes[i + period] else 0
