@@ -459,6 +459,8 @@ def _leaves(roots: Any, limit: int = 5_000) -> frozenset[int]:
 
 def _some_leaf(roots: Any) -> Any:
     """One tensor that gathers a gradient below the roots: always the same one for the same program."""
+    import numpy as np
+
     from ...engine.autograd.run import AccumulateGrad
 
     stack, seen = [*roots], 0
@@ -466,7 +468,7 @@ def _some_leaf(roots: Any) -> Any:
         node = stack.pop()
         seen += 1
         if isinstance(node, AccumulateGrad):
-            if node.variable._data.size and node.variable._storage.backend.name == "cpu":
+            if isinstance(node.variable._data, np.ndarray) and node.variable._data.size:  # no batch, no fake, no device
                 return node.variable
             continue
         stack.extend(edge[0] for edge in node.edges if edge is not None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from .cellnames import parse_cell_filename
@@ -103,7 +104,8 @@ class TapeStream:
         if self._cell is None:
             return
         self._roots = record._roots
-        self.watch.began(record)
+        with suppress(Exception):  # hints are extra: what they stumble over must not stop the user's program
+            self.watch.began(record)
         now = self._clock()
         if now < self._next or self._failed:
             return
