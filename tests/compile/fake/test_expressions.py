@@ -17,7 +17,8 @@ sys.path.insert(0, str(GOLDEN))
 from make_expressions import PREAMBLE
 
 FROZEN = json.loads((GOLDEN / "ops" / "expressions.json").read_text())
-LOOKS = ("unique", "bincount", "histogram", "nonzero", "equal", "allclose", "item", "float(", "int(", "tolist", "where(v>1)", "[m>2]", "masked_select",
+LOOKS = ("unique", "bincount", "histogram", "nonzero", "equal", "allclose", "item", "float(", "int(", "tolist", "where(v>1)", "[m>2]",
+         "masked_select",
          "fweights")  # fmt: skip
 """What must look at values, or has as many results as they say."""
 IN_KERNELS = ("alpha=1", "//0", "%0", "**-1", "div(0", "addcdiv", "decimals=1", "histc")
