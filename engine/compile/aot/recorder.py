@@ -16,8 +16,12 @@ import numpy as np
 from ... import module_path
 from ...autograd.node import ENGINE_FOLDER, resolve_source
 from ...autograd.node import Node as TapeNode
+from ...backends.base import backend as real_backend
+from ...dtypes import FROM_NUMPY
 from ...ops.random import Draw
 from ...ops.table import OPS, Op
+from ...state import state
+from ...tensor import wrap
 from ..fake import FakeArray, FakeBackend
 from ..fake.layout import is_row_major, row_major
 from ..fake.symbolic import surely_equal
@@ -104,9 +108,7 @@ class Recorder:
         if isinstance(a, dict):
             return {k: self.argument(v) for k, v in a.items()}
         if isinstance(a, np.ndarray):  # an index that was met as a real tensor
-            from ...ops.creation import from_numpy
-
-            return self._constant(from_numpy(a), "index")
+            return self._constant(_real(a, FROM_NUMPY[a.dtype], "cpu"), "index")
         data = getattr(a, "_data", None)
         return self.value(data) if type(data) is FakeArray else a
 
@@ -149,17 +151,7 @@ class Recorder:
         """Memory was made from nothing."""
         shape, dtype, device = out.shape, out._dtype, out.memory.device
         if kind == "constant":
-            from ...backends.base import _backends
-            from ...backends.base import backend as real
-            from ...state import state
-            from ...tensor import wrap
-
-            before, state.fakes = state.fakes, None
-            try:
-                home = _backends.get(device) or real(device)
-                tensor = wrap(home.upload(facts[0], dtype), dtype, home)
-            finally:
-                state.fakes = before
+            tensor = _real(facts[0], dtype, device)
             node = self._constant(tensor, "constant")
         elif kind == "full":
             node = self._add(creations.full, (shape, facts[0], dtype, device))
@@ -292,6 +284,16 @@ class Recorder:
         source = maker.meta.get("source") if maker is not None else resolve_source(node._code, node._offset)
         module = (maker.meta.get("module") if maker is not None else None) or node.module
         return {"source": source, "module": module, "tape": number, "backward": True}
+
+
+def _real(array: np.ndarray, dtype: Any, device: str) -> Any:
+    """A real tensor with a copy of the elements, although new tensors are fakes now."""
+    before, state.fakes = state.fakes, None
+    try:
+        home = real_backend(device)
+        return wrap(home.upload(array, dtype), dtype, home)
+    finally:
+        state.fakes = before
 
 
 def _same(a: Any, b: Any) -> bool:

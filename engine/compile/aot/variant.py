@@ -17,7 +17,7 @@ from ...autograd.run import run_backward
 from ...func.trees import flatten
 from ...state import state
 from ...tensor import Tensor, gradient_edge
-from ..fake import fake_like, is_symbolic
+from ..fake import fake_like, is_fake, is_symbolic
 from ..graph import GraphModule, Node, TensorSpec
 from ..graph.passes import eliminate_common_subexpressions
 from . import creations
@@ -469,7 +469,7 @@ def _watched(starts: list[Any], tracing: Tracing, flat: list[Any], given: int) -
         values = list(saved.values()) if isinstance(saved, dict) else []
         for v in values:
             for s in v if isinstance(v, list) else [v]:
-                if isinstance(s, Saved) and s.tensor is not None:
+                if isinstance(s, Saved) and s.tensor is not None and is_fake(s.tensor):
                     memories.add(id(s.tensor._data.memory))
         stack.extend(e[0] for e in node.edges if e is not None)
     inputs = [
