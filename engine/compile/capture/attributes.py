@@ -1,0 +1,718 @@
+"""Attributes of symbolic values: Python's protocol followed step by step, so that properties and `__getattr__` are interpreted.
+
+A mixin of the domain. Reading guards what decides the answer: the object's own attribute, and what the class has under the name.
+"""
+
+from __future__ import annotations
+
+import enum
+import threading
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    ClassMethodDescriptorType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import TYPE_CHECKING, Any
+
+from ...nn.module import Module
+from ...state import state as engine_state
+from ...tensor import Tensor
+from ..graph import effects
+from ..interpreter.frame import Frame
+from ..interpreter.generators import InterpretedGenerator
+from .kinds import SuperOf, super_attribute
+from .leaves import NEEDS_VALUES, tensor_method
+from .sources import Source
+from .stops import Stop, name_of
+from .values import DELETED, MISSING, CMethod, Lazy, Obj, facet
+from .world import STRUCTURE, World
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+ENGINE = Module.__module__.rsplit(".", 2)[0]
+_SLOTS = (MemberDescriptorType, GetSetDescriptorType)
+_C_FUNCTIONS = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType, BuiltinFunctionType)
+
+
+def is_engine(kind: Any) -> bool:
+    """Whether a class, function or module belongs to the engine, whose parts nobody replaces."""
+    name = getattr(kind, "__module__", None) if not isinstance(kind, ModuleType) else kind.__name__
+    return isinstance(name, str) and (name == ENGINE or name.startswith(ENGINE + "."))
+
+
+def static(kind: type, name: str) -> tuple[Any, type | None]:
+    """What a class has under a name, undisturbed by descriptors, and the class that has it."""
+    for cls in kind.__mro__:
+        if name in cls.__dict__:
+            return cls.__dict__[name], cls
+    return MISSING, None
+
+
+class Attributes:
+    """The part of the domain that reads and writes attributes."""
+
+    world: World
+    recorder: Recorder
+
+    if TYPE_CHECKING:
+        read: Any
+        push: Any
+        leaf: Any
+        nested: Any
+        settle: Any
+        tensor_repr: Any
+
+    # -- the class ------------------------------------------------------------------------------
+
+    def of_class(self, kind: type, name: str) -> tuple[Any, type | None]:
+        """The same as `static`, with what was written during the capture, and guarded."""
+        key = (kind, name)
+        known = self.class_cache.get(key)
+        if known is not None:
+            return known
+        for cls in kind.__mro__:
+            own = self.world.own_obj(cls)
+            if own is not None and name in own.written:
+                found = own.written[name]
+                if found is DELETED:
+                    continue
+                return found, cls
+            if name in cls.__dict__:
+                found = cls.__dict__[name]
+                break
+        else:
+            found, cls = MISSING, None
+        if id(kind) in self.made_classes or id(cls) in self.made_classes:
+            pass
+        elif found is not MISSING and cls is not None and cls.__module__ != "builtins" and not is_engine(cls):
+            home = self.world.sources.const(kind, kind.__qualname__)
+            if isinstance(found, (FunctionType, property)):
+                self.world.guards.is_(self.world.sources.attr(home, name), found, "what the class has under the name")
+        elif found is MISSING and not is_engine(kind) and kind.__module__ != "builtins":
+            home = self.world.sources.const(kind, kind.__qualname__)
+            self.world.guards.condition(
+                home, f"no {name!r} in {{e}}", f"hasattr({{e}}, {name!r})", "what the class has under the name"
+            )
+        self.class_cache[key] = (found, cls)
+        return found, cls
+
+    class_cache: dict[Any, Any]
+
+    def class_value(self, found: Any, owner: type, name: str) -> Any:
+        """A value of a class's dictionary as a symbolic one."""
+        own = self.world.own_obj(owner)
+        if own is not None and name in own.written:
+            return own.written[name]
+        if id(owner) in self.made_classes or type(found) is Lazy:
+            return found
+        home = self.world.sources.const(owner, owner.__qualname__)
+        trusted = is_engine(owner) or owner.__module__ == "builtins"
+        return self.world.wrap(found, self.world.sources.own(home, name), guarded=trusted)
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def load_attr(self, frame: Frame, obj: Any, name: str) -> Any:
+        obj = self.read(obj)
+        out = self.attribute(frame, obj, name)
+        if out is MISSING:
+            raise self.no_attribute(obj, name)
+        return out
+
+    def no_attribute(self, obj: Any, name: str) -> Exception:
+        kind = obj.kind if type(obj) is Obj else type(obj)
+        if isinstance(obj, type):
+            return AttributeError(f"type object '{obj.__name__}' has no attribute '{name}'", name=name)
+        if isinstance(obj, ModuleType):
+            return AttributeError(f"module '{obj.__name__}' has no attribute '{name}'", name=name)
+        return AttributeError(f"'{kind.__name__}' object has no attribute '{name}'", name=name)
+
+    def attribute(self, frame: Frame, obj: Any, name: str) -> Any:
+        """An attribute, MISSING where there is none; a frame where Python code computes it."""
+        if type(obj) is Obj:
+            return self.obj_attribute(frame, obj, name)
+        if isinstance(obj, Tensor):
+            return self.tensor_attribute(frame, obj, name)
+        if isinstance(obj, type):
+            return self.type_attribute(frame, obj, name)
+        if isinstance(obj, ModuleType):
+            return self.module_attribute(obj, name)
+        kind = type(obj)
+        if kind is FunctionType:
+            return self.function_attribute(obj, name)
+        if kind is MethodType:
+            if name == "__self__":
+                return obj.__self__
+            if name == "__func__":
+                return obj.__func__
+            return self.attribute(frame, obj.__func__, name)
+        if isinstance(obj, threading.local) and obj is engine_state:
+            return self.state_attribute(name)
+        if kind is SuperOf:
+            return super_attribute(self, frame, obj, name)
+        if isinstance(obj, InterpretedGenerator):
+            return CMethod(obj, name)
+        if isinstance(obj, BaseException) and name == "args" and self.world.source_of(obj) is not None:
+            source = self.world.source_of(obj)
+            return self.world.wrap(obj.args, self.world.sources.attr(source, "args"))
+        if kind.__module__ == "builtins" or (
+            isinstance(obj, (enum.Enum, BaseException)) and not self.python_attr(kind, name)
+        ):
+            return self.native_attribute(obj, name)
+        return self.made_attribute(frame, obj, name)
+
+    def python_attr(self, kind: type, name: str) -> bool:
+        found, owner = static(kind, name)
+        return isinstance(found, (FunctionType, property)) and owner is not None and owner.__module__ != "builtins"
+
+    def native_attribute(self, obj: Any, name: str) -> Any:
+        """An attribute of a value of a type of Python's own."""
+        if name == "__class__":
+            return type(obj)
+        try:
+            return getattr(obj, name)
+        except AttributeError:
+            return MISSING
+
+    def made_attribute(self, frame: Frame, obj: Any, name: str) -> Any:
+        """An attribute of an instance that was made inside, or of an immutable object that existed before."""
+        kind = type(obj)
+        custom, where = static(kind, "__getattribute__")
+        if type(custom) is FunctionType:
+            return self.push(frame, custom, [obj, name], {})
+        found, owner = self.of_class(kind, name)
+        if found is not MISSING and _is_data(found):
+            return self.bind(frame, obj, kind, found, owner, name)
+        own = getattr(obj, "__dict__", None)
+        if name == "__dict__" and own is not None:
+            return own
+        if own is not None and name in own:
+            value = own[name]
+            source = self.world.source_of(obj)
+            if source is not None and self.world.real_of(obj) is obj:
+                return self.world.wrap(value, self.world.sources.own(source, name))
+            return value
+        if found is not MISSING:
+            return self.bind(frame, obj, kind, found, owner, name)
+        hook, _ = static(kind, "__getattr__")
+        if type(hook) is FunctionType:
+            return self.push(frame, hook, [obj, name], {})
+        if name == "__class__":
+            return kind
+        return MISSING
+
+    def bind(self, frame: Frame, obj: Any, kind: type, found: Any, owner: type | None, name: str) -> Any:
+        """What an attribute of the class gives when it is read through an instance."""
+        assert owner is not None
+        if type(found) is FunctionType:
+            return MethodType(self.class_value(found, owner, name), obj)
+        if isinstance(found, property):
+            if found.fget is None:
+                raise AttributeError(f"property {name!r} of {kind.__name__!r} object has no getter")
+            return self.push(frame, found.fget, [obj], {})
+        if isinstance(found, staticmethod):
+            return self.inner(found, owner, name)
+        if isinstance(found, classmethod):
+            return MethodType(self.inner(found, owner, name), kind)
+        if isinstance(found, _SLOTS):
+            if type(obj) is Obj:
+                return self.slot_attribute(obj, name)
+            if name == "__class__":
+                return kind
+            try:
+                return found.__get__(obj, kind)
+            except AttributeError:
+                return MISSING
+        if isinstance(found, _C_FUNCTIONS):
+            return CMethod(obj, name) if type(obj) is Obj else found.__get__(obj, kind)
+        getter = static(type(found), "__get__")[0]
+        if getter is MISSING:
+            return self.class_value(found, owner, name)
+        if type(getter) is FunctionType:
+            descriptor = self.class_value(found, owner, name)
+            return self.push(frame, getter, [descriptor, obj, kind], {})
+        if type(found).__name__ in ("cached_property", "_tuplegetter", "member_descriptor"):
+            return self._special_descriptor(frame, obj, kind, found, name)
+        raise Stop("unsupported-value", f"the descriptor {name_of(type(found))}")
+
+    def _special_descriptor(self, frame: Frame, obj: Any, kind: type, found: Any, name: str) -> Any:
+        if type(found).__name__ == "_tuplegetter":
+            return found.__get__(obj, kind)
+        import functools
+
+        assert isinstance(found, functools.cached_property)
+        value = self.nested(found.func, [obj], {})
+        self.set_own(obj, name, value)
+        return value
+
+    def inner(self, found: Any, owner: type, name: str) -> Any:
+        """The function in a staticmethod or classmethod."""
+        if id(owner) in self.made_classes:
+            return found.__func__
+        if is_engine(owner):
+            return self.world.wrap(found.__func__, self.world.sources.const(found.__func__, name), guarded=True)
+        return self.world.wrap(found.__func__, self.world.sources.attr(self._class_source(owner, name), "__func__"))
+
+    def _class_source(self, owner: type, name: str) -> Source:
+        return self.world.sources.own(self.world.sources.const(owner, owner.__qualname__), name)
+
+    # -- kinds of objects -----------------------------------------------------------------------
+
+    def obj_attribute(self, frame: Frame, obj: Obj, name: str) -> Any:
+        kind = obj.kind
+        if kind is CellType:
+            if name == "cell_contents":
+                return self.cell_contents(obj)
+            return MISSING
+        self.world.touch(obj)
+        if obj.real is engine_state:
+            return self.state_attribute(name)
+        custom, _ = static(kind, "__getattribute__")
+        if type(custom) is FunctionType:
+            return self.push(frame, custom, [obj, name], {})
+        found, owner = self.of_class(kind, name)
+        if found is not MISSING and _is_data(found) and name != "__dict__":
+            return self.bind(frame, obj, kind, found, owner, name)
+        if name == "__dict__":
+            if hasattr(obj.real, "__dict__"):
+                return self.own_dict(obj)
+            return MISSING
+        if name == "__class__":
+            return kind
+        is_module = isinstance(obj.real, Module)
+        value = self.get_own(obj, name, is_module)
+        if value is not MISSING:
+            return value
+        if found is not MISSING:
+            return self.bind(frame, obj, kind, found, owner, name)
+        hook, _ = static(kind, "__getattr__")
+        if hook is Module.__getattr__:
+            for home in ("_parameters", "_buffers", "_modules"):
+                shelf = self.get_own(obj, home, True)
+                if shelf is not MISSING:
+                    value = facet(shelf).get(name)
+                    if value is not MISSING and value is not DELETED:
+                        return value
+            return MISSING
+        if type(hook) is FunctionType:
+            return self.push(frame, hook, [obj, name], {})
+        return MISSING
+
+    def get_own(self, obj: Obj, name: str, is_module: bool = False) -> Any:
+        """An attribute from the object's own dictionary, MISSING where it has none; guarded."""
+        written = obj.written.get(name, MISSING)
+        if written is not MISSING:
+            return MISSING if written is DELETED else written
+        if name in obj.attrs:
+            return obj.attrs[name]
+        own = getattr(obj.real, "__dict__", None)
+        if own is None:
+            return MISSING
+        world = self.world
+        covered = is_module and name in STRUCTURE
+        if name in own:
+            value = world.wrap(own[name], world.sources.own(obj.source, name, covered))
+        else:
+            structural = is_module and any(name in own.get(h, ()) for h in ("_parameters", "_buffers", "_modules"))
+            world.guards.has_own(obj.source, name, False, structural)
+            value = MISSING
+        obj.attrs[name] = value
+        return value
+
+    def set_own(self, obj: Any, name: str, value: Any) -> None:
+        """Write into an object's own dictionary."""
+        if type(obj) is Obj:
+            obj.written[name] = value
+            self.world.mark(obj)
+        else:
+            obj.__dict__[name] = value
+
+    def slot_attribute(self, obj: Obj, name: str) -> Any:
+        """An attribute that C code or `__slots__` keep."""
+        written = obj.written.get(name, MISSING)
+        if written is not MISSING:
+            return MISSING if written is DELETED else written
+        if name not in obj.attrs:
+            try:
+                value = getattr(obj.real, name)
+            except AttributeError:
+                self.world.guards.condition(
+                    obj.source, f"no {name!r} in {{e}}", f"hasattr({{e}}, {name!r})", "whether the attribute is there"
+                )
+                obj.attrs[name] = MISSING
+                return MISSING
+            obj.attrs[name] = self.world.wrap(value, self.world.sources.attr(obj.source, name))
+        return obj.attrs[name]
+
+    def own_dict(self, obj: Obj) -> Any:
+        """`vars(obj)`: reading through it is followed, writing is not."""
+        if obj.written:
+            raise Stop("unsupported-value", f"__dict__ of {obj.source.label}, which was changed")
+        return self.world.wrap(obj.real.__dict__, self.world.sources.attr(obj.source, "__dict__"))
+
+    def cell_contents(self, cell: Obj) -> Any:
+        value = cell.written.get("cell_contents", MISSING)
+        if value is not MISSING:
+            return MISSING if value is DELETED else value
+        if "cell_contents" not in cell.attrs:
+            try:
+                real = cell.real.cell_contents
+            except ValueError:
+                return MISSING
+            label = cell.source.label
+            cell.attrs["cell_contents"] = self.world.wrap(real, self.world.sources.of("cell", cell.source, None, label))
+        return cell.attrs["cell_contents"]
+
+    def state_attribute(self, name: str) -> Any:
+        """A switch of the engine: the real one holds while capturing, what it was at the start is guarded."""
+        value = getattr(engine_state, name)
+        self.state_reads.setdefault(name, value)
+        return value
+
+    state_reads: dict[str, Any]
+
+    def type_attribute(self, frame: Frame, cls: type, name: str) -> Any:
+        if name in ("__name__", "__qualname__", "__module__", "__mro__", "__bases__", "__doc__"):
+            return getattr(cls, name, MISSING)
+        if name == "__class__":
+            return type(cls)
+        if name == "__dict__":
+            raise Stop("unsupported-value", f"__dict__ of the class {cls.__name__}")
+        meta, meta_owner = static(type(cls), name)
+        if meta is not MISSING and _is_data(meta) and type(cls) is not type:
+            return self.bind(frame, cls, type(cls), meta, meta_owner, name)
+        for base in cls.__mro__:
+            own = self.world.own_obj(base)
+            if own is not None and name in own.written:
+                value = own.written[name]
+                if value is DELETED:
+                    continue
+                return value
+            if name not in base.__dict__:
+                continue
+            found = base.__dict__[name]
+            if isinstance(found, staticmethod):
+                return self.inner(found, base, name)
+            if isinstance(found, classmethod):
+                return MethodType(self.inner(found, base, name), cls)
+            if isinstance(found, (ClassMethodDescriptorType, BuiltinFunctionType)):
+                return getattr(cls, name)
+            if (
+                hasattr(type(found), "__get__")
+                and not isinstance(found, (FunctionType, property, type))
+                and not isinstance(found, _C_FUNCTIONS)
+            ):
+                if isinstance(cls, enum.EnumMeta) or base.__module__ == "builtins" or isinstance(found, _SLOTS):
+                    return getattr(cls, name)
+                getter = static(type(found), "__get__")[0]
+                if type(getter) is FunctionType:
+                    return self.push(frame, getter, [self.class_value(found, base, name), None, cls], {})
+            return self.class_value(found, base, name)
+        if meta is not MISSING:
+            if type(cls) is type or (meta_owner is not None and meta_owner.__module__ == "builtins"):
+                return getattr(cls, name, MISSING)
+            return self.bind(frame, cls, type(cls), meta, meta_owner, name)
+        if isinstance(cls, enum.EnumMeta):
+            return getattr(cls, name, MISSING)
+        if not is_engine(cls) and id(cls) not in self.made_classes:
+            home = self.world.sources.const(cls, cls.__qualname__)
+            self.world.guards.condition(
+                home, f"no {name!r} in {{e}}", f"hasattr({{e}}, {name!r})", "what the class has under the name"
+            )
+        return MISSING
+
+    def module_attribute(self, module: ModuleType, name: str) -> Any:
+        """An attribute of a Python module."""
+        own = self.world.own_obj(module.__dict__)
+        if own is not None:
+            written = facet(own).writes.get(name, MISSING)
+            if written is not MISSING:
+                return MISSING if written is DELETED else written
+        space = module.__dict__
+        if name in space:
+            key = (id(module), name)
+            value = self.global_cache.get(key, MISSING)
+            if value is MISSING:
+                source = self.world.sources.item(
+                    self.world.sources.const(space, module.__name__), name, False, f"{module.__name__}.{name}"
+                )
+                found = space[name]
+                trusted = is_engine(module) and isinstance(found, (FunctionType, type, ModuleType))
+                value = self.global_cache[key] = self.world.wrap(found, source, guarded=trusted)
+            return value
+        try:
+            found = getattr(module, name)
+        except AttributeError:
+            return MISSING
+        return self.world.wrap(found, self.world.sources.attr(self.world.sources.const(module, module.__name__), name))
+
+    global_cache: dict[Any, Any]
+
+    def function_attribute(self, f: FunctionType, name: str) -> Any:
+        own = self.world.own_obj(f)
+        if own is not None and name in own.written:
+            written = own.written[name]
+            return MISSING if written is DELETED else written
+        known = self.world.memo.get(id(f))
+        if name in ("__name__", "__qualname__", "__module__", "__doc__", "__code__", "__globals__"):
+            return getattr(f, name)
+        if name in f.__dict__:
+            value = f.__dict__[name]
+            if known is None:
+                return value
+            return self.world.wrap(value, self.world.sources.own(known[2], name))
+        if name in ("__defaults__", "__kwdefaults__", "__annotations__", "__closure__"):
+            value = getattr(f, name)
+            if known is None or value is None:
+                return value
+            return self.world.wrap(value, self.world.sources.attr(known[2], name))
+        if name in ("__get__", "__call__"):
+            return getattr(f, name)
+        if known is not None:
+            self.world.guards.has_own(known[2], name, False)
+        return getattr(f, name) if hasattr(FunctionType, name) else MISSING
+
+    # -- tensors --------------------------------------------------------------------------------
+
+    def tensor_attribute(self, frame: Frame, t: Any, name: str) -> Any:
+        kind = type(t)
+        if name == "grad":
+            return self.read_grad(t)
+        if name == "grad_fn":
+            node = t.grad_fn
+            return None if node is None else self.tape_node(node)
+        method = tensor_method(kind, name)
+        if method is not None:
+            return MethodType(method, t)
+        if name in ("_version", "_data", "_storage", "_base"):
+            raise Stop("to-python", f"The tensor's {name}")
+        found, _ = static(kind, name)
+        if found is MISSING:
+            return self.foreign_attribute(frame, t, name)
+        if isinstance(found, property) or name in ("T", "H", "mT", "mH", "real", "imag", "data"):
+            if kind is not Tensor and type(found) is property and not is_engine(kind) and found.fget is not None:
+                owner = static(kind, name)[1]
+                if owner is not None and not is_engine(owner):
+                    return self.push(frame, found.fget, [t], {})
+            return self.leaf(frame, getattr, [t, name], {})
+        if type(found) is FunctionType:
+            return MethodType(found, t)
+        if isinstance(found, (staticmethod, classmethod)):
+            return getattr(t, name)
+        if name == "__dict__":
+            raise Stop("unsupported-value", "__dict__ of a tensor")
+        return getattr(t, name)
+
+    def foreign_attribute(self, frame: Frame, t: Any, name: str) -> Any:
+        """An attribute that a program hung on a tensor."""
+        source = self.world.source_of(t)
+        written = self.tensor_written.get((id(t), name), MISSING)
+        if written is not MISSING:
+            return MISSING if written is DELETED else written
+        if source is None:
+            return MISSING
+        real = self.world.real_of(t)
+        if name in real.__dict__:
+            return self.world.wrap(real.__dict__[name], self.world.sources.own(source, name))
+        self.world.guards.has_own(source, name, False)
+        return MISSING
+
+    tensor_written: dict[Any, Any]
+
+    def tape_node(self, node: Any) -> Any:
+        self.tape_nodes[id(node)] = node
+        return node
+
+    tape_nodes: dict[int, Any]
+
+    def grad_source(self, t: Any) -> None:
+        """Give the twin of a real leaf the gradient that the real one has, once; it is guarded."""
+        if id(t) in self.grads_known:
+            return
+        self.grads_known[id(t)] = t
+        source = self.world.source_of(t)
+        if source is None:
+            return
+        real = self.world.real_of(t)
+        place = self.world.sources.attr(source, "_grad")
+        place.label = f"{source.label}.grad"
+        if real._grad is None:
+            self.world.guards.is_(place, None, "whether it has a gradient")
+            t._grad = None
+        else:
+            t._grad = self.world.wrap(real._grad, place)
+
+    grads_known: dict[int, Any]
+
+    def read_grad(self, t: Any) -> Any:
+        if t.grad_fn is not None and not t._retains:
+            return self.leaf(None, getattr, [t, "grad"], {})
+        self.grad_source(t)
+        g = t._grad
+        if g is None:
+            return None
+        if self.recorder.node_of(g) is None:
+            node = self.recorder.node_of(t)
+            if node is None:
+                raise Stop("unsupported-value", "the gradient of a tensor that the graph does not know")
+            self.recorder.call(effects.get_grad, (node,), {}, g)
+        return g
+
+    # -- writing --------------------------------------------------------------------------------
+
+    def store_attr(self, frame: Frame, obj: Any, name: str, value: Any) -> Any:
+        obj = self.read(obj)
+        if type(obj) is Obj:
+            kind = obj.kind
+            self.world.touch(obj)
+        elif isinstance(obj, Tensor):
+            return self.store_tensor_attr(frame, obj, name, self.read(value))
+        elif isinstance(obj, ModuleType):
+            if is_engine(obj) and name == "current":
+                return None
+            facet(self.world.obj_for(obj.__dict__, obj.__name__)).put(name, value)
+            self.global_cache.pop((id(obj), name), None)
+            return None
+        elif isinstance(obj, type):
+            if static(type(obj), name)[0] is not MISSING and type(obj) is not type:
+                raise Stop("mutation", f"Setting {name} of the class {obj.__name__}")
+            return self.store_class_attr(obj, name, value)
+        elif type(obj) is FunctionType:
+            if self.world.source_of(obj) is None:
+                setattr(obj, name, value)
+            else:
+                self.world.obj_for(obj, obj.__qualname__).written[name] = value
+                self.world.mark(self.world.obj_for(obj))
+            return None
+        else:
+            kind = type(obj)
+        setter, _ = self.of_class(kind, "__setattr__")
+        if type(setter) is FunctionType:
+            return self.push(frame, setter, [obj, name, value], {})
+        return self.plain_store(frame, obj, kind, name, value)
+
+    def store_class_attr(self, cls: type, name: str, value: Any) -> None:
+        if self.world.source_of(cls) is None and id(cls) in self.made_classes:
+            setattr(cls, name, value)
+        else:
+            own = self.world.obj_for(cls, cls.__qualname__)
+            own.written[name] = value
+            self.world.mark(own)
+        self.class_cache.clear()
+
+    made_classes: dict[int, Any]
+
+    def plain_store(self, frame: Frame, obj: Any, kind: type, name: str, value: Any) -> Any:
+        """`object.__setattr__`."""
+        if type(obj) is Obj and obj.real is engine_state:
+            return self.store_state(name, self.read(value))
+        if obj is engine_state:
+            return self.store_state(name, self.read(value))
+        found, owner = self.of_class(kind, name)
+        if isinstance(found, property):
+            if found.fset is None:
+                raise AttributeError(f"property {name!r} of {kind.__name__!r} object has no setter")
+            return self.push(frame, found.fset, [obj, value], {})
+        if isinstance(found, _SLOTS):
+            if type(obj) is not Obj:
+                found.__set__(obj, value)
+                return None
+            if isinstance(found, GetSetDescriptorType):
+                raise Stop("mutation", f"Setting {name} of a {kind.__name__}")
+        elif found is not MISSING:
+            setter = static(type(found), "__set__")[0]
+            if type(setter) is FunctionType:
+                assert owner is not None
+                return self.push(frame, setter, [self.class_value(found, owner, name), obj, value], {})
+        elif not hasattr(obj.real if type(obj) is Obj else obj, "__dict__"):
+            raise AttributeError(f"'{kind.__name__}' object has no attribute '{name}'")
+        if type(obj) is not Obj and self.world.source_of(obj) is not None and not isinstance(obj, BaseException):
+            raise Stop("mutation", f"Setting {name} of a {kind.__name__}")
+        self.set_own(obj, name, value)
+        return None
+
+    def delete_attr(self, frame: Frame, obj: Any, name: str) -> Any:
+        obj = self.read(obj)
+        if isinstance(obj, Tensor) and name == "grad":
+            return self.store_tensor_attr(frame, obj, "grad", None)
+        if isinstance(obj, (Tensor, ModuleType, type, FunctionType)):
+            raise Stop("mutation", f"Deleting {name} of {name_of(obj)}")
+        kind = obj.kind if type(obj) is Obj else type(obj)
+        deleter, _ = self.of_class(kind, "__delattr__")
+        if type(deleter) is FunctionType:
+            return self.push(frame, deleter, [obj, name], {})
+        return self.plain_delete(frame, obj, kind, name)
+
+    def plain_delete(self, frame: Frame, obj: Any, kind: type, name: str) -> Any:
+        """`object.__delattr__`."""
+        found, _ = self.of_class(kind, name)
+        if isinstance(found, property):
+            if found.fdel is None:
+                raise AttributeError(f"property {name!r} of {kind.__name__!r} object has no deleter")
+            return self.push(frame, found.fdel, [obj], {})
+        if type(obj) is Obj:
+            if isinstance(found, _SLOTS):
+                raise Stop("mutation", f"Deleting {name} of a {kind.__name__}")
+            if self.get_own(obj, name, isinstance(obj.real, Module)) is MISSING:
+                raise AttributeError(f"'{kind.__name__}' object has no attribute '{name}'")
+            self.set_own(obj, name, DELETED)
+            return None
+        object.__delattr__(obj, name)
+        return None
+
+    def store_state(self, name: str, value: Any) -> None:
+        """A switch of the engine changes: at once while capturing, and in the graph."""
+        self.state_reads.setdefault(name, getattr(engine_state, name))
+        if name == "grad_enabled":
+            if engine_state.grad_enabled != value:
+                self.recorder.call(effects.set_grad_enabled, (bool(value),), {}, None).meta["impure"] = True
+                self.recorder.operators -= 1
+            engine_state.grad_enabled = bool(value)
+            return
+        if getattr(engine_state, name) == value:
+            return
+        raise Stop("unsupported-value", f"A change of the engine's switch {name!r}")
+
+    def store_tensor_attr(self, frame: Frame, t: Any, name: str, value: Any) -> Any:
+        if name == "grad":
+            self.grad_source(t)
+            node = self.recorder.node_of(t)
+            if value is not None and not isinstance(value, Tensor):
+                raise Stop("exception", "grad is set to something that is no tensor")
+            try:
+                t.grad = value
+            except Exception as error:
+                raise Stop("exception", str(error)) from error
+            given = self.recorder.node_of(value) if value is not None else None
+            if node is None or (value is not None and given is None):
+                raise Stop("unsupported-value", "the gradient of a tensor that the graph does not know")
+            self.recorder.call(effects.set_grad, (node, given), {}, None).meta["impure"] = True
+            return None
+        if name == "requires_grad":
+            self.leaf(frame, Tensor.requires_grad_, [t, value], {})
+            return None
+        if name == "data":
+            if not isinstance(value, Tensor):
+                raise Stop("exception", "data is set to something that is no tensor")
+            self.leaf(frame, setattr, [t, "data", value], {}, always=True)
+            return None
+        if static(type(t), name)[0] is not MISSING:
+            raise Stop("mutation", f"Setting {name} of a tensor")
+        raise Stop("mutation", f"Hanging {name!r} on a tensor")
+
+
+def _is_data(found: Any) -> bool:
+    if isinstance(found, FunctionType):
+        return False
+    kind = type(found)
+    return hasattr(kind, "__set__") or hasattr(kind, "__delete__")
+
+
+__all__ = ["NEEDS_VALUES", "Attributes", "Lazy", "is_engine", "static"]

@@ -1,0 +1,355 @@
+"""Captures one segment: runs the symbolic interpreter from a place to the next end of a graph, and has the segment's function written.
+
+A break in code that ran nested, or in a frame that cannot be put together again outside, starts the capture anew with the order to end
+before the instruction of the outer frame that led there: capturing is deterministic.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from ...autograd.node import ENGINE_FOLDER
+from ...device import get_default_device
+from ...dtypes import get_default_dtype
+from ...observe import Source as Place_
+from ...state import state as engine_state
+from ..breaks import BREAKS, describe
+from ..fake import SymFloat, SymInt
+from ..interpreter.frame import Control, Frame, Returned
+from ..interpreter.loop import Interpreter
+from .calls import Dirty, Note
+from .codegen import Writer
+from .domain import SymbolicDomain
+from .rebuild import Escapes, Rebuilder
+from .recorder import Recorder
+from .segments import Entry, Exit, symbolic_chain
+from .stops import Stop, Turn
+from .values import Misused, Obj
+from .world import Dynamic, World
+
+_DEVICES: Any = sys.modules[get_default_device.__module__]
+_DTYPES: Any = sys.modules[get_default_dtype.__module__]
+
+MAX_STEPS = 400_000
+"""How many instructions one graph may come from."""
+
+_RETRIES = 40
+
+
+class Failed(Exception):
+    """The capture itself failed. `reason` says how."""
+
+    def __init__(self, reason: str, cause: BaseException | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.cause = reason, cause
+
+
+class _Raising(Stop):
+    """The program's own exception comes out here."""
+
+    counted = False
+
+
+class Capture:
+    """One attempt."""
+
+    def __init__(
+        self,
+        frame: Frame,
+        labels: list[str],
+        dynamic: Dynamic,
+        all_dynamic: bool | None,
+        native: Interpreter,
+        module: str = "",
+    ) -> None:
+        self.real = frame
+        self.recorder = Recorder()
+        self.world = World(self.recorder, dynamic, all_dynamic)
+        self.domain = SymbolicDomain(self.world, self.recorder)
+        self.interpreter = Interpreter(self.domain)
+        self.native = native
+        self.recorder.place = self.place
+        self.world.guards.place = lambda: self.place()[0]
+        sources = self.world.sources
+        self.frame = symbolic_chain(
+            frame, lambda v, i: self.world.slot(v, sources.slot(i, labels[i])), lambda: Note(0, module)
+        )
+        first = next(iter(reversed(list(self.frame.chain()))))
+        if first.ip == 0 and first.function is not None and first.closure:
+            first.closure = self.domain.brought_closure(first.function)
+
+    # -- where we are ---------------------------------------------------------------------------
+
+    def place(self) -> tuple[Place_ | None, str]:
+        """The user's source range that runs now, and the path of the module."""
+        frame = self.domain.where or self.domain.now
+        module = frame.note.module if frame is not None and frame.note is not None else ""
+        return source_of(frame), module
+
+    # -- running --------------------------------------------------------------------------------
+
+    def run(self, stop_at: int, planned: Stop | None) -> tuple[str, Any, Stop | None]:
+        """("return", value, None) or ("frames", innermost frame, the stop)."""
+        domain, step = self.domain, self.interpreter.step
+        frame = self.frame
+        while True:
+            domain.now, domain.where = frame, None
+            if domain.steps == stop_at:
+                return "frames", frame, planned
+            if domain.steps > MAX_STEPS:
+                return "frames", frame, Stop("length", f"{MAX_STEPS:,}")
+            try:
+                result = step(frame)
+            except Stop as stop:
+                return "frames", frame, stop
+            except Dirty as dirty:
+                raise Again(domain.steps, dirty.stop) from None
+            except (Control, Misused, Failed):
+                raise
+            except Exception as error:
+                known = domain.raised_at.get(id(error))
+                raise Again(
+                    known[1] if known is not None else domain.steps,
+                    _Raising("exception", f"{type(error).__name__}: {error}"),
+                ) from None
+            domain.steps += 1
+            if type(result) is Returned:
+                return "return", result.value, None
+            frame = result  # type: ignore[assignment]
+
+    def awkward(self, frame: Frame) -> int | None:
+        """The step before which the graph must end because a frame of the chain cannot be put together outside; None where all can."""
+        found = None
+        for f in frame.chain():
+            if (
+                f.generator is not None
+                or f.names is not None
+                or (f.convert is not None and f.convert.name != "init")
+                or (f.convert is not None and f.back is None)
+            ):
+                if type(f.note) is Note:
+                    found = f.note.step
+        return found
+
+
+class Again(Exception):
+    """Capture from the start and end before step `step`, because of `stop`."""
+
+    def __init__(self, step: int, stop: Stop) -> None:
+        super().__init__(str(stop))
+        self.step, self.stop = step, stop
+
+
+def source_of(frame: Frame | None) -> Place_ | None:
+    """The source range of the innermost frame outside of the engine."""
+    first = frame
+    while frame is not None and frame.code.co_filename.startswith(ENGINE_FOLDER):
+        frame = frame.back
+    frame = frame or first
+    if frame is None:
+        return None
+    steps = frame.program.instructions
+    ip = frame.ip
+    if frame is not first and ip > 0:
+        ip -= 1  # a frame that waits stands after its call
+    line, end, column, end_column = steps[min(ip, len(steps) - 1)].position
+    code = frame.code
+    if line is None:
+        return Place_(code.co_filename, code.co_firstlineno, code.co_firstlineno, 0, 0, code.co_qualname)
+    return Place_(code.co_filename, line, end or line, column or 0, end_column or 0, code.co_qualname)
+
+
+def capture(
+    frame: Frame, labels: list[str], dynamic: Dynamic, all_dynamic: bool | None, native: Interpreter, backend: Any, id: str,
+    module: str = "",
+) -> Entry:  # fmt: skip
+    """The entry for the place at which a chain of real frames stands. Raises `Failed`."""
+    began = time.perf_counter()
+    stop_at, planned = -1, None
+    for _ in range(_RETRIES):
+        attempt = Capture(frame, labels, dynamic, all_dynamic, native, module)
+        before = {n: getattr(engine_state, n) for n in ("grad_enabled", "inference", "modes", "fakes")}
+        engine_state.fakes = attempt.recorder.backend
+        try:
+            kind, value, stop = attempt.run(stop_at, planned)
+            if kind == "frames":
+                step = attempt.awkward(value)
+                if step is not None and step != stop_at:
+                    assert stop is not None
+                    raise Again(step, stop)
+        except Again as again:
+            if stop_at >= 0 and again.step >= stop_at:
+                raise Failed("the capture did not come to the same end again") from None
+            stop_at, planned = again.step, again.stop
+            continue
+        except Misused as error:
+            raise Failed(str(error), error) from error
+        except Control as error:
+            raise Failed(f"{type(error).__name__}: {error}", error) from error
+        finally:
+            after_state = {n: getattr(engine_state, n) for n in before}
+            for n, v in before.items():
+                setattr(engine_state, n, v)
+        try:
+            entry = finish(attempt, kind, value, stop, backend, id, before, after_state)
+        except Escapes as escape:
+            step = attempt.domain.made_at.get(builtin_id(escape.value))
+            if step is None or step == stop_at:
+                raise Failed(f"{escape.what} leaves the graph", escape) from escape
+            stop_at, planned = step, Stop("escape", escape.what)
+            continue
+        entry.seconds = time.perf_counter() - began
+        return entry
+    raise Failed("the capture did not come to an end")
+
+
+builtin_id = id
+
+
+def finish(
+    attempt: Capture,
+    kind: str,
+    value: Any,
+    stop: Stop | None,
+    backend: Any,
+    id: str,
+    before: dict[str, Any],
+    after: dict[str, Any],
+) -> Entry:
+    """Write the entry's function."""
+    world, recorder, domain = attempt.world, attempt.recorder, attempt.domain
+    entry = Entry(id)
+    writer = Writer(world)
+    builder = Rebuilder(writer, world, recorder.node_of, attempt.native, domain.made_classes)
+    builder.made_functions = domain.made_functions
+    # Values first: they say which outputs the graph has. Effects come before what is returned, both after the graph.
+    entry.effects = builder.effects(list(world.marked))
+    for f in domain.after:
+        writer.line(f"{writer.constant(f)}()")
+    if kind == "return":
+        result = builder.value(value)
+        entry.returns = True
+    else:
+        names: list[str] = []
+        back = "None"
+        for f in reversed(list(value.chain())):
+            back = builder.frame(f, back)
+            names.append(back)
+        result = back
+    outputs = [t for t, _ in builder.outputs.values()]
+    numbers = numbers_of(builder, recorder)
+    gm = recorder.finish(outputs + [n for _, n in numbers])
+    lines: list[str] = []
+    if gm is not None:
+        inputs = recorder.inputs
+        arguments = ", ".join(
+            i.symbol.symbol_name() if type(i.symbol) in (SymInt, SymFloat) else writer.source(i.source) for i in inputs
+        )
+        gm.meta["inputs"] = [i.source.label for i in inputs]
+        entry.graph, entry.inputs = gm, list(inputs)
+        entry.compiled = backend(gm, [i.example for i in inputs])
+        writer.extra["_G"] = entry.compiled
+        targets = [name for _, name in builder.outputs.values()] + [name for name, _ in numbers]
+        call = f"_G({arguments})"
+        if targets:
+            call = f"({', '.join(targets)},) = {call}"
+        if after["grad_enabled"] != before["grad_enabled"] or any(n.target is effects_switch() for n in gm.graph):
+            writer.extra["_st"] = engine_state
+            lines += [
+                "    try:",
+                f"        {call}",
+                "    except BaseException:",
+                f"        _st.grad_enabled = {before['grad_enabled']}",
+                "        raise",
+            ]
+        else:
+            lines.append(f"    {call}")
+    elif after["grad_enabled"] != before["grad_enabled"]:
+        writer.extra["_st"] = engine_state
+        lines.append(f"    _st.grad_enabled = {after['grad_enabled']}")
+    writer.extra["_E"] = entry
+    writer.body[:0] = ["    _E.calls += 1", *lines]
+    writer.line(f"return {result}")
+    guards = world.guards
+    state_guards(world, domain, recorder, before, gm is not None)
+    distinct(world)
+    entry.guards = list(guards.guards.values())
+    entry.symbols = dict(recorder.symbols)
+    entry.sources = world.sources
+    relations = recorder.env.guards
+    entry.relations = list(relations)
+    entry.run, entry.text = writer.finish(entry.guards, recorder.symbols, relations, "segment")
+    entry.operators = recorder.operators
+    entry.function_name = attempt.real.code.co_qualname
+    entry.source = source_of(attempt.real)
+    if kind == "return":
+        entry.exit = Exit("return")
+    else:
+        assert stop is not None
+        how = "turn" if isinstance(stop, Turn) else "raise" if isinstance(stop, _Raising) else "break"
+        hint, category = ("", "") if how == "turn" else (BREAKS[stop.id].hint, BREAKS[stop.id].category)
+        entry.exit = Exit(
+            how,
+            stop.id,
+            category,
+            stop.reason if how == "turn" else describe(stop.id, stop.what),
+            hint,
+            source_of(value),
+            stop.values,
+        )
+    return entry
+
+
+def effects_switch() -> Any:
+    from ..graph import effects
+
+    return effects.set_grad_enabled
+
+
+def numbers_of(builder: Rebuilder, recorder: Recorder) -> list[tuple[str, Any]]:
+    """Numbers that nodes of the graph give and that are needed outside: (name, the node's number)."""
+    out = []
+    for name in builder.numbers:
+        if name not in recorder.symbols:
+            out.append((name, recorder.numbers[name]))
+    return out
+
+
+def state_guards(world: World, domain: SymbolicDomain, recorder: Recorder, before: dict[str, Any], graph: bool) -> None:
+    """Guard the engine's switches as far as they were read; those that all operators read where there is a graph."""
+    sources, guards = world.sources, world.guards
+    reads = dict(domain.state_reads)
+    if graph:
+        for name in ("grad_enabled", "inference"):
+            reads.setdefault(name, before[name])
+    home = sources.const(engine_state, "torch")
+    for name, value in reads.items():
+        if name in ("grad_enabled", "inference"):
+            guards.value(sources.attr(home, name), before[name], "a switch of the engine")
+    if graph:
+        guards.condition(sources.attr(home, "modes"), "no transform or autocast is on", "{e}", "a switch of the engine")
+        dtype = sources.item(sources.const(_DTYPES.__dict__, "dtypes"), "_default", False, "the default dtype")
+        guards.is_(dtype, _DTYPES._default, "the default dtype")
+        device = sources.item(sources.const(_DEVICES.__dict__, "device"), "_default", False, "the default device")
+        guards.is_(device, _DEVICES._default, "the default device")
+
+
+def distinct(world: World) -> None:
+    """Where something changes, objects of its kind that were different must be different again."""
+    dirty = [o for o in world.marked if o.source.kind != "const"]
+    if not dirty:
+        return
+    kinds = {o.kind for o in dirty}
+    objects = [
+        s
+        for s, _, _ in list(world.from_symbol.values())
+        if type(s) is Obj and s.touched and s.kind in kinds and s.source.kind != "const"
+    ]
+    if len(objects) > 1:
+        first, *rest = [o.source for o in objects]
+        world.guards.distinct(first, tuple(rest))
+
+
+__all__ = ["Failed", "capture", "source_of"]

@@ -1,0 +1,176 @@
+"""Functions of the engine that are no operators, while capturing: the backward pass, switches, counters, and marks of compile itself.
+
+An entry answers (domain, frame, args, kwargs), as those of `builtins_table.py` do.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import MethodType
+from typing import Any
+
+from ... import autograd, module_path, random
+from ...autograd import function as autograd_function
+from ...device import device as Device
+from ...nn import module as nn_module
+from ...nn.module import Module
+from ...nn.parameter import Parameter
+from ...optim import optimizer
+from ...shapes import Size
+from ...tensor import Tensor
+from ...utils import checkpoint as checkpointing
+from ..graph import effects
+from ..interpreter.frame import Frame
+from .builtins_table import entry
+from .calls import HANDLERS, STOPS
+from .leaves import is_allowed
+from .recorder import Unrecorded
+from .stops import Stop, name_of
+from .values import Obj
+
+# -- backward ---------------------------------------------------------------------------------------
+
+
+def _run_backward(domain: Any, frame: Frame, f: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`backward` on the fakes, and its node. Gradients of leaves that are known so far are read first."""
+    for value, source in domain.world.tensors():
+        if value.requires_grad and value.is_leaf:
+            domain.grad_source(value)
+            _ = source
+    given = [domain.operand_of(a) for a in args]
+    words = {k: domain.operand_of(v) for k, v in kwargs.items()}
+    try:
+        nodes = tuple(domain.recorder.argument(a, domain.foreign) for a in given)
+        named = {k: domain.recorder.argument(v, domain.foreign) for k, v in words.items()}
+    except Unrecorded as error:
+        raise Stop("unsupported-value", f"backward of {name_of(error.value)}") from None
+    if domain.has_hooks():
+        raise Stop("hook", "backward")
+    try:
+        domain.run_leaf(f, given, words)
+    except Exception as error:
+        raise Stop("exception", f"{type(error).__name__}: {error}") from None
+    domain.recorder.call(f, nodes, named, None).meta["impure"] = True
+    return None
+
+
+@entry(Tensor.backward)
+def _backward(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    return _run_backward(domain, frame, effects.backward, args, kwargs)
+
+
+@entry(autograd.backward)
+def _autograd_backward(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    return _run_backward(domain, frame, effects.backward, args, kwargs)
+
+
+@entry(autograd.grad)
+def _grad(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    if domain.has_hooks():
+        raise Stop("hook", "autograd.grad")
+    return domain.leaf(frame, autograd.grad, args, kwargs)
+
+
+# -- modules and optimizers -------------------------------------------------------------------------
+
+
+@entry(module_path.structure_changed)
+def _structure_changed(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    if module_path.structure_changed not in domain.after:
+        domain.after.append(module_path.structure_changed)
+    return None
+
+
+@entry(Module.__call__)
+def _module_call(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    return domain.call_module(frame, domain.read(args[0]), list(args[1:]), kwargs)
+
+
+@entry(nn_module._paths_below)
+def _paths(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    raise Stop("unsupported-value", "The table of the paths of modules")
+
+
+@entry(optimizer.number)
+def _number(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    """A counter or learning rate of an optimizer as a number: known when the graph runs, so that it does not end it."""
+    value = domain.read(args[0])
+    if not isinstance(value, Tensor):
+        return value
+    constant = getattr(value._data, "constant", None)
+    if constant is not None and not value._data.memory.writes and constant.size == 1:
+        return constant.item()
+    if not value.dtype.is_floating_point or value.numel() != 1:
+        raise Stop("item", "Tensor.item")
+    try:
+        return domain.recorder.read_number(value, float)
+    except Unrecorded:
+        raise Stop("item", "Tensor.item") from None
+
+
+@entry(Parameter)
+def _parameter(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    raise Stop("opaque-call", "Making a Parameter")
+
+
+# -- random numbers, sizes, devices -----------------------------------------------------------------
+
+
+@entry(random.manual_seed)
+def _manual_seed(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    raise Stop("generator-state", "manual_seed")
+
+
+for _name in ("get_rng_state", "set_rng_state", "seed", "initial_seed"):
+    _f = getattr(random, _name)
+    STOPS[id(_f)] = (_f, "generator-state")
+STOPS[id(random.Generator)] = (random.Generator, "generator-state")
+
+
+@entry(Size)
+def _size(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    return Size([domain.read(x) for x in domain.elements(frame, args[0])]) if args else Size(())
+
+
+@entry(Device)
+def _device(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    return Device(*[domain.plain(a, "device") for a in args], **{k: domain.plain(v, k) for k, v in kwargs.items()})
+
+
+# -- functions of functions -------------------------------------------------------------------------
+
+
+@entry(checkpointing.checkpoint)
+def _checkpoint(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    """The function itself: what is kept for backward is the partitioner's business in a graph."""
+    for name in ("use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"):
+        kwargs.pop(name, None)
+    return domain.call(frame, args[0], list(args[1:]), kwargs)
+
+
+@entry(autograd_function.Function.apply.__func__)
+def _apply(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    cls = domain.read(args[0])
+    if is_allowed(cls):
+        return domain.leaf(frame, cls.apply, list(args[1:]), kwargs)
+    return domain.custom_function(frame, cls, list(args[1:]))
+
+
+# -- compile itself ---------------------------------------------------------------------------------
+
+
+def install() -> None:
+    """Entries for functions of `torch.compiler`, which is made after this file."""
+    api = importlib.import_module("..api", __package__)
+
+    def is_compiling(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+        return True
+
+    for f in (api.is_compiling, api.is_dynamo_compiling):
+        HANDLERS[id(f)] = (f, is_compiling)
+    STOPS[id(api.graph_break)] = (api.graph_break, "graph-break")
+    for f in (api.mark_dynamic, api.mark_static, api.maybe_mark_dynamic, api.reset):
+        HANDLERS[id(f)] = (f, lambda *a: None)
+
+
+__all__ = ["MethodType", "Obj", "install"]

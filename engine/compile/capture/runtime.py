@@ -1,0 +1,491 @@
+"""Runs compiled functions: finds the entry whose guards hold, goes on after breaks, and captures what is not known yet.
+
+The hot path is `call` of the wrapper: bind the arguments, try the entries of the first place.  Everything else (a place met for the first
+time, a guard that fails, a limit that is reached) goes through `slow`, under one lock.  A break's instruction is done by the concrete
+interpreter on real values, calls in it natively.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import linecache
+import threading
+import weakref
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from ...autograd.node import ENGINE_FOLDER
+from ...observe import GraphBroken, GuardFailed, SegmentCaptured, bus
+from ...state import state as engine_state
+from ..breaks import BREAKS, FailOnRecompileLimitHit, Unsupported, describe
+from ..bytecode import decode
+from ..interpreter.concrete import ConcreteDomain
+from ..interpreter.frame import EXHAUSTED, Frame, Returned
+from ..interpreter.generators import InterpretedGenerator
+from ..interpreter.loop import Interpreter
+from . import builtins_table as _builtins_table  # fills the tables of calls
+from . import engine_table
+from .calls import STRICT
+from .capture import Failed, capture, source_of
+from .codegen import MISS
+from .guards import Failure, explain_failure
+from .segments import LIMIT, Entry, Place, flatten, labels_of
+from .sources import full
+from .world import Dynamic, path_of
+
+_lock = threading.RLock()
+_all: weakref.WeakSet[Compiled] = weakref.WeakSet()
+
+
+class NativeDomain(ConcreteDomain):
+    """Python's own semantics, everything called natively."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda function: False)
+
+    def for_iter(self, frame: Frame, iterator: Any) -> Any:
+        return next(iterator, EXHAUSTED)
+
+    def send(self, frame: Frame, receiver: Any, value: Any) -> Any:
+        if isinstance(receiver, InterpretedGenerator):
+            try:
+                return False, receiver.send(value)
+            except StopIteration as stop:
+                return True, stop.value
+        return super().send(frame, receiver, value)
+
+
+native = Interpreter(NativeDomain())
+"""Does the instructions at which graphs break."""
+
+
+class Options:
+    """What `torch.compile` was called with."""
+
+    __slots__ = ("backend", "backend_name", "dynamic", "fullgraph", "limit")
+
+    def __init__(
+        self, backend: Any, backend_name: str, dynamic: bool | None, fullgraph: bool, limit: int | None = None
+    ) -> None:
+        self.backend, self.backend_name, self.dynamic, self.fullgraph, self.limit = (
+            backend,
+            backend_name,
+            dynamic,
+            fullgraph,
+            limit,
+        )
+
+
+class Compiled:
+    """One compiled function and all that was captured of it."""
+
+    def __init__(self, function: FunctionType, options: Options) -> None:
+        self.function, self.options = function, options
+        self.name = function.__qualname__
+        self.places: dict[Any, Place] = {}
+        self.numbers = itertools.count()
+        self.by_id: dict[str, Entry] = {}
+        self.dynamic = Dynamic()
+        self.recompiles: list[dict[str, Any]] = []
+        self.native_reason = ""
+        self.bind: Callable[..., list[Any]] = _unbound
+        self.code: Any = None
+        self.defaults: Any = None
+        self.kwdefaults: Any = None
+        self.entries: list[Entry] = []
+        self.first: Place | None = None
+        self.module_path = ""
+        _all.add(self)
+        self.refresh()
+
+    # -- arguments ------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Take over code and defaults of the function, which may have been exchanged."""
+        f = self.function
+        if self.code is not f.__code__:
+            self.code = f.__code__
+            self.program = decode(self.code)
+            self.places.clear()
+            self.entries = []
+            self.first = None
+            self.native_reason = ""
+            if self.program.refusal is not None:
+                self.give_up(
+                    "native" if "asynchronous" not in self.program.refusal else "coroutine", self.program.refusal
+                )
+        self.defaults, self.kwdefaults = f.__defaults__, f.__kwdefaults__
+        self.bind = binder(f)
+
+    def frame(self, S: list[Any]) -> Frame:
+        """The frame of a call, with the slots' values."""
+        f = self.function
+        from ..interpreter.frame import UNBOUND
+
+        locals = S + [UNBOUND] * (len(self.program.slots) - len(S))
+        return Frame(self.program, f.__globals__, f.__builtins__, locals, closure=f.__closure__ or (), function=f)
+
+    # -- calling --------------------------------------------------------------------------------
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        f = self.function
+        if (
+            f.__code__ is not self.code
+            or f.__defaults__ is not self.defaults
+            or f.__kwdefaults__ is not self.kwdefaults
+        ):
+            self.refresh()
+        S = self.bind(*args, **kwargs)
+        for entry in self.entries:
+            out = entry.run(S)
+            if out is not MISS:
+                return out if entry.returns else self.go_on(out, entry)
+        return self.enter(S)
+
+    def enter(self, S: list[Any]) -> Any:
+        """A call that no entry fits."""
+        if self.native_reason or engine_state.fakes is not None or _off.depth or engine_state.modes:
+            return self.run_natively(S)
+        frame = self.frame(list(S))
+        if self.first is None:
+            key, _ = flatten(frame)
+            self.first = self.places.setdefault(key, Place(key, labels_of(frame), None))
+            self.first.entries = self.entries
+        place = self.first
+        if place.eager:
+            return self.run_natively(S)
+        found = self.slow(place, frame, S)
+        if found is None:
+            return self.run_natively(S)
+        entry, out = found
+        return out if entry.returns else self.go_on(out, entry)
+
+    def run_natively(self, S: list[Any]) -> Any:
+        """Call the function itself with bound slots."""
+        code = self.code
+        count, only = code.co_argcount, code.co_kwonlyargcount
+        args = list(S[:count])
+        kwargs = dict(zip(code.co_varnames[count : count + only], S[count : count + only], strict=True))
+        rest = S[count + only :]
+        if code.co_flags & 0x04:
+            args += rest[0]
+            rest = rest[1:]
+        if code.co_flags & 0x08:
+            kwargs.update(rest[0])
+        return self.function(*args, **kwargs)
+
+    def go_on(self, frame: Frame, entry: Entry) -> Any:
+        """What follows a segment that did not return: the instruction at its end, then the next segment."""
+        while True:
+            outcome = native.step(frame)
+            if type(outcome) is Returned:
+                return outcome.value
+            frame = outcome  # type: ignore[assignment]
+            key, S = flatten(frame)
+            place = self.places.get(key)
+            if place is None:
+                place = self.places[key] = Place(key, labels_of(frame), None)
+            if place.eager or engine_state.fakes is not None:
+                return native.run(frame)
+            out: Any = MISS
+            found = None
+            for following in place.entries:
+                out = following.run(S)
+                if out is not MISS:
+                    found = following
+                    break
+            if found is None:
+                got = self.slow(place, frame, S)
+                if got is None:
+                    return native.run(frame)
+                found, out = got
+            entry.following.setdefault(found.id)
+            if found.returns:
+                return out
+            frame, entry = out, found
+
+    # -- capturing ------------------------------------------------------------------------------
+
+    def slow(self, place: Place, frame: Frame, S: list[Any]) -> tuple[Entry, Any] | None:
+        """Capture at a place; (entry, what its run gave), or None where the place runs eagerly from now on."""
+        with _lock:
+            for entry in place.entries:  # another thread may have been here
+                out = entry.run(S)
+                if out is not MISS:
+                    return entry, out
+            limit = self.options.limit or LIMIT
+            failure = self.why(place, S)
+            if len(place.entries) >= limit:
+                self.at_limit(place, limit)
+                return None
+            id = str(next(self.numbers))
+            if failure is not None:
+                self.tell_failure(place, failure, id)
+            try:
+                entry = capture(
+                    frame,
+                    place.labels,
+                    self.dynamic,
+                    self.options.dynamic,
+                    native,
+                    self.options.backend,
+                    id,
+                    self.module_path,
+                )
+            except Failed as failed:
+                self.internal(place, failed, frame)
+                return None
+            if entry.exit.kind == "break" and self.options.fullgraph:
+                raise self.unsupported(entry)
+            place.entries.insert(0, entry)
+            self.by_id[id] = entry
+            self.tell(entry)
+            out = entry.run(S)
+            if out is MISS:
+                place.entries.remove(entry)
+                self.by_id.pop(id, None)
+                self.internal(
+                    place, Failed("the guards of a new segment do not hold: " + self.first_failing(entry, S)), frame
+                )
+                return None
+            return entry, out
+
+    def first_failing(self, entry: Entry, S: list[Any]) -> str:
+        assert entry.sources is not None
+        failure = explain_failure(entry.guards, entry.sources, S, _space())
+        return f"{failure.guard.text} (sees {failure.new})" if failure is not None else "a relation between sizes"
+
+    def why(self, place: Place, S: list[Any]) -> tuple[Entry, Failure] | None:
+        """Why the newest entry of a place does not fit; what is known to change is noted."""
+        if not place.entries:
+            return None
+        result = None
+        for entry in place.entries:
+            assert entry.sources is not None
+            failure = explain_failure(entry.guards, entry.sources, S, _space())
+            if failure is None:
+                failure = self.relation_failure(entry, S)
+            if failure is None:
+                continue
+            result = result or (entry, failure)
+            self.note_change(failure)
+        return result
+
+    def note_change(self, failure: Failure) -> None:
+        guard = failure.guard
+        if failure.dimension is not None:
+            source, dim = failure.dimension
+            self.dynamic.sizes.setdefault(path_of(source), set()).add(dim)
+            # Other dimensions that moved in the same tensor are symbolic at once.
+            new = failure.value
+            for i, (a, b) in enumerate(zip(guard.payload.shape, tuple(new._data.shape), strict=False)):
+                if a != b:
+                    self.dynamic.sizes[path_of(source)].add(i)
+        elif (
+            guard.kind == "value" and type(guard.payload) in (int, float) and type(failure.value) is type(guard.payload)
+        ):
+            self.dynamic.scalars.add(path_of(guard.source))
+
+    def relation_failure(self, entry: Entry, S: list[Any]) -> Failure | None:
+        """A relation between symbolic sizes that does not hold."""
+        from .guards import Guard
+
+        assert entry.sources is not None
+        space = {**entry.sources.namespace(), **_space(), "S": S}
+        values: dict[str, Any] = {}
+        for symbol, (source, dim) in entry.symbols.items():
+            try:
+                v = eval(full(source, entry.sources.constant), space)
+                values[symbol] = v._data.shape[dim] if dim is not None else v
+            except Exception:
+                return None
+        for text in entry.relations:
+            try:
+                if eval(text, {"math": __import__("math")}, values):
+                    continue
+            except Exception:
+                pass
+            symbol = next((s for s in values if s in text), None)
+            source = entry.symbols[symbol][0] if symbol is not None else None
+            if source is None:
+                return None
+            guard = Guard(
+                source,
+                "relation",
+                text,
+                f"{text}, where {symbol} is {_symbol_label(entry, symbol)}",
+                "a relation of sizes",
+                lambda e, k, s: "",
+            )
+            return Failure(guard, "holds", ", ".join(f"{s} = {v}" for s, v in values.items() if s in text))
+        return None
+
+    # -- telling --------------------------------------------------------------------------------
+
+    def tell(self, entry: Entry) -> None:
+        if bus.segment:
+            from .story import segment_json
+
+            bus.publish(SegmentCaptured(self.name, entry.id, entry.source, entry.seconds, segment_json(self, entry)))
+        if bus.graph_break and entry.exit.kind == "break":
+            e = entry.exit
+            bus.publish(GraphBroken(self.name, entry.id, e.break_id, e.category, e.reason, e.hint, e.source, e.values))
+
+    def tell_failure(self, place: Place, failed: tuple[Entry, Failure], id: str) -> None:
+        entry, failure = failed
+        dimension = None
+        if failure.dimension is not None:
+            dimension = (failure.dimension[0].label, failure.dimension[1])
+        self.recompiles.append(
+            {
+                "segment": id, "instead_of": entry.id, "guard": failure.guard.text, "old": failure.old, "new": failure.new,
+                "source": failure.guard.place.to_json() if failure.guard.place is not None else None, "dimension": dimension,
+            }
+        )  # fmt: skip
+        if bus.guard:
+            bus.publish(
+                GuardFailed(
+                    self.name, entry.id, failure.guard.text, failure.old, failure.new, failure.guard.place, dimension
+                )
+            )
+
+    def _broken(self, place: Place, id: str, what: str, source: Any) -> None:
+        place.eager = describe(id, what)
+        if bus.graph_break:
+            kind = BREAKS[id]
+            bus.publish(GraphBroken(self.name, "", id, kind.category, place.eager, kind.hint, source))
+
+    def at_limit(self, place: Place, limit: int) -> None:
+        if self.options.fullgraph:
+            raise FailOnRecompileLimitHit(
+                f"{self.name} was captured {limit} times for different arguments, which is the limit with fullgraph=True. "
+                f"The last guard that failed: {self.recompiles[-1]['guard'] if self.recompiles else 'none'}"
+            )
+        self._broken(place, "recompile-limit", str(limit), place.entries[0].source)
+
+    def internal(self, place: Place, failed: Failed, frame: Frame) -> None:
+        if self.options.fullgraph:
+            raise Unsupported(
+                f"{self.name} could not be captured: {failed.reason}", "internal", source_of(frame)
+            ) from failed.cause
+        if STRICT.on:
+            raise RuntimeError(f"capture of {self.name} failed: {failed.reason}") from failed.cause
+        self._broken(place, "internal", failed.reason, source_of(frame))
+
+    def give_up(self, id: str, what: str) -> None:
+        self.native_reason = describe(id, what)
+
+    def unsupported(self, entry: Entry) -> Unsupported:
+        e = entry.exit
+        where = f"{e.source.file}:{e.source.line}" if e.source is not None else "an unknown place"
+        text = ""
+        if e.source is not None:
+            line = linecache.getline(e.source.file, e.source.line).strip()
+            text = f"\n    {line}" if line else ""
+        return Unsupported(
+            f"{e.reason} ({where}, in {self.name}; fullgraph=True allows no break){text}\n{e.hint}",
+            e.break_id,
+            e.source,
+        )
+
+    def reset(self) -> None:
+        """Forget everything that was captured."""
+        self.places.clear()
+        self.entries = []
+        self.first = None
+        self.by_id.clear()
+        self.recompiles.clear()
+        self.dynamic = Dynamic()
+
+
+def _symbol_label(entry: Entry, symbol: Any) -> str:
+    source, dim = entry.symbols[symbol]
+    return source.label if dim is None else f"{source.label}.shape[{dim}]"
+
+
+def _space() -> dict[str, Any]:
+    from .sources import nth
+
+    return {"_nth": nth}
+
+
+class _Off(threading.local):
+    """Whether compiled functions run natively in this thread."""
+
+    depth = 0
+
+
+_off = _Off()
+
+
+def _unbound(*args: Any, **kwargs: Any) -> list[Any]:
+    raise RuntimeError("not ready")
+
+
+def binder(f: FunctionType) -> Callable[..., list[Any]]:
+    """A function with the signature of `f` that returns its bound slots: CPython binds, with its own messages."""
+    code = f.__code__
+    count, only = code.co_argcount, code.co_kwonlyargcount
+    names = [f"_a{i}" if not n.isidentifier() else n for i, n in enumerate(code.co_varnames)]
+    total = count + only
+    parts: list[str] = []
+    defaults = len(f.__defaults__ or ())
+    for i in range(count):
+        parts.append(names[i] + ("=None" if i >= count - defaults else ""))
+        if i == code.co_posonlyargcount - 1:
+            parts.append("/")
+    slots = names[:total]
+    at = total
+    if code.co_flags & 0x04:
+        parts.append("*" + names[at])
+        slots.append(names[at])
+        at += 1
+    elif only:
+        parts.append("*")
+    for name in names[count:total]:
+        parts.append(name + ("=None" if f.__kwdefaults__ and name in f.__kwdefaults__ else ""))
+    if code.co_flags & 0x08:
+        parts.append("**" + names[at])
+        slots.append(names[at])
+    space: dict[str, Any] = {}
+    text = f"def bind({', '.join(parts)}):\n    return [{', '.join(slots)}]\n"
+    exec(compile(text, f"{ENGINE_FOLDER}generated/bind.py", "exec"), space)
+    bind = space["bind"]
+    out = FunctionType(bind.__code__, space, f.__name__, f.__defaults__)
+    out.__kwdefaults__ = f.__kwdefaults__
+    out.__qualname__ = f.__qualname__
+    return out
+
+
+def reset_all() -> None:
+    """Forget everything that was captured of all functions."""
+    with _lock:
+        for compiled in list(_all):
+            compiled.reset()
+
+
+def wrap_function(compiled: Compiled) -> Any:
+    """The function that users call instead."""
+    call = compiled.call
+
+    @functools.wraps(compiled.function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return call(*args, **kwargs)
+
+    wrapper._compiled = compiled  # type: ignore[attr-defined]
+    wrapper._torchdynamo_orig_callable = compiled.function  # type: ignore[attr-defined]
+    wrapper._compile_handler = _inline  # type: ignore[attr-defined]
+    return wrapper
+
+
+def _inline(domain: Any, frame: Frame, f: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A compiled function called within another one is a part of it."""
+    return domain.call(frame, f._compiled.function, args, kwargs)
+
+
+engine_table.install()
+_ = _builtins_table
+
+__all__ = ["Compiled", "Options", "binder", "native", "reset_all", "wrap_function"]
