@@ -160,7 +160,9 @@ def pairs(kind: str, code: str, outer: int, *, totals: bool = False, begun: bool
         p.main(f"if (chunk > 0u) {{ pair = Pair({earlier[0].load(at)}, {earlier[1].load(at)}); }}")
     values = [b.load(f"from_{b.name} + i * {s}") for b, s in zip(inputs, steps)]
     one = f"Pair({values[0]}, {values[1] if kind == 'linear' else '1.0' if kind == 'logcumsumexp' else 'i'})"
-    p.main("for (var i = first; i < end; i++) {", f"  pair = join(pair, {one});")
+    p.main("for (var i = first; i < end; i++) {")
+    # Before the first element there is nothing, not a zero that its factor would multiply (it may be infinite).
+    p.main(f"  if (i == 0u) {{ pair = {one}; }} else {{ pair = join(pair, {one}); }}")
     if not totals:
         made = {"logcumsumexp": "pair.a + log_f(pair.b)", "linear": "pair.b"}.get(kind, "pair.a")
         to = f"from_out + i * {step_out}"
@@ -183,8 +185,10 @@ def pair_totals(kind: str, code: str) -> Kernel:
         f"let line = {FOLDED} * {GROUP}u + lane;",
         f"if (line >= {lines}) {{ return; }}",
         "var pair = start();",
-        f"for (var i = line * {chunks}; i < (line + 1u) * {chunks}; i++) {{",
-        f"  pair = join(pair, Pair({a.load('i')}, {b.load('i')}));",
+        f"let first = line * {chunks};",
+        f"for (var i = first; i < first + {chunks}; i++) {{",
+        f"  let next = Pair({a.load('i')}, {b.load('i')});",
+        "  if (i == first) { pair = next; } else { pair = join(pair, next); }",
         "  " + a.save("i", "pair.a"),
         "  " + b.save("i", "pair.b"),
         "}",

@@ -159,7 +159,7 @@ def test_an_index_out_of_range(bench, call, monkeypatch):
 
 def test_what_is_known_of_indices_is_forgotten_when_they_change(bench):
     x, index = bench.up(np.arange(4, dtype=np.float32)), bench.up(np.array([0, 1]))
-    assert index.block.bounds == (0, 1)
+    assert index.block.bounds == (0, 1, True)
     assert bench.down(bench.op("index_select")(x, index, 0)).tolist() == [0, 1]
     bench.expression("i + 5", "i")(index, out=index)
     assert index.block.bounds is None
@@ -199,3 +199,16 @@ def test_small_operators(bench):
     np.testing.assert_array_equal(bench.down(bench.op("gcd")(bench.up(a), bench.up(b))), np.gcd(a, b))
     np.testing.assert_array_equal(bench.down(bench.op("lcm")(bench.up(a), bench.up(b))), np.lcm(a, b))
     assert bench.op("nonzero")(bench.up(x)).dtype is D.int64
+
+
+def test_what_is_known_of_a_whole_is_not_held_against_a_part(bench):
+    ids = bench.up(np.array([1, 90, 0, 2]))
+    few = bench.op("index_select")(ids, bench.up(np.array([0, 2, 3])), 0)
+    copied = bench.backend.contiguous(bench.backend.view(ids, (2,), (2,), 0))
+    table = bench.up(np.arange(5, dtype=np.float32))
+    assert bench.down(bench.op("index_select")(table, few, 0)).tolist() == [1, 0, 2]
+    assert bench.down(bench.op("index_select")(table, copied, 0)).tolist() == [1, 0]
+    with pytest.raises(IndexError, match="index 90 is out of bounds"):
+        bench.op("index_select")(table, ids, 0)
+    _, places = bench.op("topk")(bench.up(np.arange(9, dtype=np.float32)[::-1].copy()), 0, 3, True, True)
+    assert bench.down(bench.op("index_select")(table, places, 0)).tolist() == [0, 1, 2]

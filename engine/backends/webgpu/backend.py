@@ -254,7 +254,7 @@ class WebGPUBackend(Backend):
         shape = tuple(array.shape)
         made = GpuArray(self.device.upload(data, nbytes), dtype, shape, row_major(shape))
         if dtype.category == dtypes.INTEGRAL and values.size:
-            made.block.bounds = int(values.min()), int(values.max())
+            made.block.bounds = int(values.min()), int(values.max()), True
         return made
 
     def download(self, array: GpuArray, dtype: DType) -> np.ndarray:
@@ -335,7 +335,7 @@ class WebGPUBackend(Backend):
         """A row-major copy."""
         out = self.empty(array.shape, array.dtype)
         self.copy(out, array)
-        out.block.bounds = array.block.bounds
+        out.block.bounds = _within(array.block.bounds)
         return out
 
     def clone(self, array: GpuArray) -> GpuArray:
@@ -431,6 +431,11 @@ def _narrowed(backend: WebGPUBackend, value: Any) -> tuple[Any, bool]:
     if span(value.shape, value.strides) * backend.itemsize(value.dtype) > backend.device.pool.binding_bytes - 512:
         return value, False
     return part(backend, value, value.shape, 0, 0, value.shape[0]), True
+
+
+def _within(bounds: tuple[int, int, bool] | None) -> tuple[int, int, bool] | None:
+    """What is known of some of the elements of a block."""
+    return None if bounds is None else (bounds[0], bounds[1], False)
 
 
 def _whole(*args: Any) -> bool:

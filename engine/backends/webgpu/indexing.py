@@ -38,7 +38,8 @@ class Indexing:
         if not all(size for _, size, _, _ in indices):
             raise IndexError(f"{op}: there is nothing to take from a dimension of size 0")
         fault, code = device.guard(op, self._unknown(op, [(i, s) for i, s, _, _ in indices]))
-        out.block.bounds = x.block.bounds
+        known = x.block.bounds
+        out.block.bounds = None if known is None else (known[0], known[1], False)
         words, rank = kernels.take_words(
             shape, code, x.offset, strides, [(i.offset, size, step, steps) for i, size, step, steps in indices]
         )
@@ -98,7 +99,7 @@ class Indexing:
             if bounds is None:
                 unknown = True
             elif bounds[0] < -size or bounds[1] >= size:
-                if numel(i.shape) * 4 != i.block.nbytes:
+                if not bounds[2] or numel(i.shape) * 4 != i.block.nbytes:
                     unknown = True
                     continue
                 bad = bounds[0] if bounds[0] < -size else bounds[1]

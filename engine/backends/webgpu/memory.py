@@ -39,8 +39,9 @@ def size_class(nbytes: int) -> int:
 class Block:
     """Memory of one tensor storage, given back when nobody refers to it any more.
 
-    `handle` names the buffer in commands. `generation` counts the tenants of the buffer up to this one.  `bounds` are the
-    least and the largest value, where they are known (of integers that came from the host, until something writes here).
+    `handle` names the buffer in commands. `generation` counts the tenants of the buffer up to this one.  `bounds` are two
+    values between which all of the block lie, and whether both occur, where that is known (of integers that came from the host or
+    from a kernel that makes places, until something writes here).
     """
 
     __slots__ = ("__weakref__", "bounds", "buffer", "generation", "handle", "nbytes", "pool", "size", "windows")
@@ -53,7 +54,7 @@ class Block:
         self.size = size
         self.nbytes = nbytes
         self.generation = generation
-        self.bounds: tuple[int, int] | None = None
+        self.bounds: tuple[int, int, bool] | None = None
         self.windows: WeakValueDictionary[tuple[int, int], Window] | None = WeakValueDictionary() if large else None
         if not large:
             self.handle = buffer

@@ -76,7 +76,7 @@ class Order:
         made = GpuArray(block, dtypes.int64, shape, tuple(strides), 0, is_row_major(shape, tuple(strides)))
         if not made.contiguous:
             made = self.backend.contiguous(made)
-        made.block.bounds = 0, max(x.shape[dim] - 1, 0)
+        made.block.bounds = 0, x.shape[dim] - 1, False
         return made
 
     def _places(self, x: GpuArray, dim: int, descending: bool, count: int) -> tuple[GpuArray, GpuArray]:
@@ -114,9 +114,9 @@ class Order:
             [lines * count, count],
         )
         best = backend.kernels["argmax"](lengths, 1, True)
-        best.block.bounds = 0, count - 1
+        best.block.bounds = 0, count - 1, False
         place = backend.kernels["gather"](GpuArray(places, dtypes.int64, (lines, count), (count, 1)), best, 1)
-        place.block.bounds = 0, count - 1
+        place.block.bounds = 0, count - 1, False
         value = backend.kernels["gather"](x, self._shaped(place, kept), dim)
         return self._shaped(value, shape), self._shaped(place, shape)
 
@@ -153,7 +153,7 @@ class Order:
         starts, origins = backend.empty((total + 1,), dtypes.int64), backend.empty((total,), dtypes.int64)
         handles = [b.handle for b in (ranks.block, places, which.block, starts.block, origins.block)]
         device.launch(device.pipeline(kernels.distinct()), kernels.grid(n), handles, [n, total])
-        which.block.bounds, origins.block.bounds = (0, total - 1), (0, n - 1)
+        which.block.bounds, origins.block.bounds = (0, total - 1, True), (0, n - 1, False)
         values = backend.kernels["index_select"](self._flat(x), origins, 0)
         counts = self.take_away(
             GpuArray(starts.block, dtypes.int64, (total,), (1,), 1),
@@ -183,7 +183,7 @@ class Order:
         made = kernels.search(backend.code(rows.dtype), backend.code(values.dtype), "right" if right else "left")
         words = [n, rows.offset, values.offset, length, rows.strides[-1], each, row]
         self._launch(made, n, [rows, values, out], words, 32 * n)
-        out.block.bounds = 0, length
+        out.block.bounds = 0, length, False
         return out
 
     def isin(self, elements: GpuArray, test: GpuArray, invert: bool) -> GpuArray:
@@ -271,7 +271,7 @@ class Order:
                 slots = backend.full((size + 1,), 0, points.dtype)
                 one = backend.full((), 1, dtypes.int32)
                 moved = backend.joins["sum"](numbers, one)
-                moved.block.bounds = 0, size
+                moved.block.bounds = 0, size, False
                 slots = backend.kernels["index_add"](slots, moved, weight, 0)
                 total = backend.contiguous(GpuArray(slots.block, slots.dtype, (size,), (1,), 1))
         out = self._shaped(total, shape)
@@ -296,6 +296,7 @@ class Order:
         total = int(np.frombuffer(backend.device.read(ends.block, 4 * (n - 1), 4), np.int32)[0])
         line = backend.upload(np.arange(total), dtypes.int32)
         made = self.searchsorted(ends, line, True)
+        made.block.bounds = 0, n - 1, False
         return GpuArray(made.block, repeats.dtype, made.shape, made.strides)
 
     def masked_scatter(self, x: GpuArray, mask: GpuArray, source: GpuArray) -> GpuArray:

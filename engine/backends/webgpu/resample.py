@@ -123,7 +123,7 @@ class Resampling:
             kernels.corners(code, rank, name), count, (grid, places, weights), [count, grid.offset, points, *tail]
         )
         plane = numel(sizes)
-        places.block.bounds = 0, n * plane - 1
+        places.block.bounds = 0, n * plane - 1, False
         given = GpuArray(  # [N, points, 1, C], from [N, C, points]
             g.block, g.dtype, (n, points, 1, channels), (channels * points, 1, 0, points), g.offset, False
         )  # fmt: skip

@@ -98,7 +98,7 @@ class Scans:
         device.launch(device.pipeline(made), grid, [*handles, *[o.block.handle for o in outputs]], words)
         del totals
         if extreme:
-            outputs[1].block.bounds = 0, count - 1
+            outputs[1].block.bounds = 0, count - 1, False
         return tuple(outputs)
 
     def linear(self, a: GpuArray, b: GpuArray, dim: int, reverse: bool) -> GpuArray:
