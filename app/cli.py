@@ -216,6 +216,30 @@ def _recover(options: argparse.Namespace) -> int:
     return 0
 
 
+def _playground_arguments(parser: argparse.ArgumentParser) -> None:
+    from .web.commands import playground_arguments
+
+    playground_arguments(parser)
+
+
+def _playground(options: argparse.Namespace) -> int:
+    from .web.commands import playground
+
+    return playground(options)
+
+
+def _export_arguments(parser: argparse.ArgumentParser) -> None:
+    from .web.commands import export_arguments
+
+    export_arguments(parser)
+
+
+def _export(options: argparse.Namespace) -> int:
+    from .web.commands import export
+
+    return export(options)
+
+
 def _doctor(options: argparse.Namespace) -> int:
     from .doctor import main
 
@@ -228,6 +252,8 @@ COMMANDS: dict[str, Command] = {
     "new": Command("make a notebook", _new_arguments, _new),
     "tutorial": Command("make your copy of the teaching notebooks and open the first", _tutorial_arguments, _tutorial),
     "convert": Command("rewrite a notebook in the other format", _convert_arguments, _convert),
+    "playground": Command("build or serve the notebook as a web page", _playground_arguments, _playground),
+    "export": Command("make one HTML file that replays a run of a notebook", _export_arguments, _export),
     "recover": Command("get unsaved work back after a crash", _recover_arguments, _recover),
     "doctor": Command("say what this machine offers, with advice", lambda parser: None, _doctor),
 }

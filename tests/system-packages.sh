@@ -1,12 +1,15 @@
 #!/bin/sh
-# The programs and drivers that tests use beside Python: Graphviz, tmux, a C compiler, and a Vulkan loader with
-# Mesa's software driver.  As root on Debian or Ubuntu it installs what is missing; elsewhere it says how to, and the
+# The programs and drivers that tests use beside Python: Graphviz, tmux, a C compiler, Chromium and Node for the web
+# page, and a Vulkan loader with Mesa's software driver.  As root on Debian or Ubuntu it installs what is missing; elsewhere it says how to, and the
 # tests that need them are skipped with a reason (with CI=true they fail).
 set -u
 
 missing=
 command -v dot >/dev/null 2>&1 || missing="$missing graphviz"
 command -v tmux >/dev/null 2>&1 || missing="$missing tmux"
+command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
+command -v node >/dev/null 2>&1 || missing="$missing nodejs"
+command -v npm >/dev/null 2>&1 || missing="$missing npm"
 command -v cc >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
 if [ "$(uname -s)" = Linux ]; then # macOS and Windows bring their own graphics API
   ls /usr/lib*/libvulkan.so.1 /usr/lib/*/libvulkan.so.1 2>/dev/null | grep -q . || missing="$missing libvulkan1"

@@ -283,6 +283,7 @@ class Shell(InteractiveShell):
         self.interrupts = interrupts
         self.errors_sent = self.displayed = 0
         self._cancelled = False
+        self._awaiting: asyncio.Task[Any] | None = None
         super().__init__(**options)
         self.set_hook("show_in_pager", _show_in_pager, 0)
         transformers = self.input_transformer_manager.token_transformers
@@ -390,15 +391,24 @@ class Shell(InteractiveShell):
         from IPython.core.async_helpers import get_asyncio_loop
 
         loop = get_asyncio_loop()
-        task = loop.create_task(coroutine)
-        while True:
-            try:
-                return loop.run_until_complete(task)
-            except KeyboardInterrupt:
-                if task.done():
-                    raise
-                self._cancelled = True
-                task.cancel()
+        self._awaiting = task = loop.create_task(coroutine)
+        try:
+            while True:
+                try:
+                    return loop.run_until_complete(task)
+                except KeyboardInterrupt:
+                    if task.done():
+                        raise
+                    self.cancel_awaiting()
+        finally:
+            self._awaiting = None
+
+    def cancel_awaiting(self) -> bool:
+        """Interrupt a cell that awaits something at its top level; returns whether one does."""
+        if self._awaiting is None:
+            return False
+        self._cancelled = True
+        return self._awaiting.cancel()
 
     # -- errors -------------------------------------------------------------------------------------------
 

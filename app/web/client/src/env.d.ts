@@ -1,0 +1,2 @@
+declare const __CAPSULE__: boolean;
+declare module 'plotly.js-strict-dist-min';

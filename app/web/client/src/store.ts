@@ -1,0 +1,93 @@
+// Where documents live in the browser: IndexedDB, written by the page, with a ring of earlier revisions of each.
+import type { Json } from './document';
+
+export interface StoredDocument {
+  id: string;
+  title: string;
+  notebook: Json;
+  example: string | null;
+  updated: number;
+}
+
+export interface Revision { key: [string, number]; id: string; time: number; title: string; notebook: Json }
+
+const KEPT = 20;
+const GAP = 60_000;
+
+const wait = <T>(request: IDBRequest<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error ?? new Error('the browser gave no reason'));
+  });
+
+export class Store {
+  private constructor(private db: IDBDatabase) {}
+
+  /** Opens the store; null where the browser has none (a private window, or storage that is switched off). */
+  static async open(): Promise<Store | null> {
+    try {
+      const request = indexedDB.open('tapescope', 1);
+      request.onupgradeneeded = () => {
+        request.result.createObjectStore('documents', { keyPath: 'id' });
+        request.result.createObjectStore('revisions', { keyPath: 'key' });
+        request.result.createObjectStore('settings');
+      };
+      return new Store(await wait(request));
+    } catch {
+      return null;
+    }
+  }
+
+  private table(name: string, mode: IDBTransactionMode): IDBObjectStore {
+    return this.db.transaction(name, mode).objectStore(name);
+  }
+
+  async list(): Promise<StoredDocument[]> {
+    const found = (await wait(this.table('documents', 'readonly').getAll())) as StoredDocument[];
+    return found.sort((a, b) => b.updated - a.updated);
+  }
+
+  async get(id: string): Promise<StoredDocument | undefined> {
+    return (await wait(this.table('documents', 'readonly').get(id))) as StoredDocument | undefined;
+  }
+
+  /** Save a document; what it replaces joins the ring of revisions unless the newest there is under a minute old. */
+  async put(document: StoredDocument): Promise<void> {
+    const before = await this.get(document.id);
+    await wait(this.table('documents', 'readwrite').put(document));
+    if (!before) return;
+    const ring = await this.revisions(document.id);
+    if (ring[0] && before.updated - ring[0].time < GAP) return;
+    const table = this.table('revisions', 'readwrite');
+    await wait(table.put({ key: [document.id, before.updated], id: document.id, time: before.updated, title: before.title, notebook: before.notebook }));
+    for (const old of ring.slice(KEPT - 1)) await wait(this.table('revisions', 'readwrite').delete(old.key));
+  }
+
+  /** Earlier revisions of a document, the newest first. */
+  async revisions(id: string): Promise<Revision[]> {
+    const range = IDBKeyRange.bound([id, 0], [id, Infinity]);
+    const found = (await wait(this.table('revisions', 'readonly').getAll(range))) as Revision[];
+    return found.reverse();
+  }
+
+  async remove(id: string): Promise<void> {
+    await wait(this.table('documents', 'readwrite').delete(id));
+    await wait(this.table('revisions', 'readwrite').delete(IDBKeyRange.bound([id, 0], [id, Infinity])));
+  }
+
+  async setting<T>(name: string): Promise<T | undefined> {
+    return (await wait(this.table('settings', 'readonly').get(name))) as T | undefined;
+  }
+
+  async setSetting(name: string, value: unknown): Promise<void> {
+    await wait(this.table('settings', 'readwrite').put(value, name));
+  }
+
+  /** Erase everything this page has kept in the browser. */
+  async erase(): Promise<void> {
+    this.db.close();
+    await wait(indexedDB.deleteDatabase('tapescope') as unknown as IDBRequest<unknown>);
+    if ('caches' in self) for (const key of await caches.keys()) await caches.delete(key);
+    localStorage.clear();
+  }
+}

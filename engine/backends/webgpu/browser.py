@@ -1,0 +1,195 @@
+"""`Gpu` on a browser's WebGPU, for Python that runs in a web worker.
+
+The worker registers the JavaScript module `tapescope_gpu`, which sends packed lists to the worker that owns the device
+and blocks for its answers; where it cannot block (`synchronous` is false) it runs the device itself, and a read suspends
+the Python stack.  Creating and destroying buffers travels in the same list as the launches, so that order is kept and
+one call into JavaScript carries them all.  A kernel that does not compile is told by the next read or wait.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import json
+import signal
+import sys
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .gpu import BROWSER_LIMITS, AdapterInfo, DeviceError, DeviceLost, Gpu, NoAdapter, OutOfMemory
+
+CREATE, WINDOW, DESTROY, FORGET = 16, 17, 18, 19
+"""Commands beside those of `gpu`: buffer and bytes; window, buffer, offset and bytes; buffer; pipeline."""
+
+_NO_WAIT = (
+    "This browser lets Python neither block nor suspend for a value of the WebGPU device. Serve the page cross-origin "
+    "isolated (`tapescope playground serve` does), or use device='cpu'."
+)
+_MAX_PENDING = 4096
+
+
+def available() -> bool:
+    """Whether this Python runs in a worker that has the module for WebGPU."""
+    return "tapescope_gpu" in sys.modules or (
+        sys.platform == "emscripten" and importlib.util.find_spec("tapescope_gpu") is not None
+    )
+
+
+@functools.cache
+def _opened() -> BrowserGpu | None:
+    """A device opened to learn what there is; the first use takes it."""
+    try:
+        return BrowserGpu()
+    except (NoAdapter, DeviceError):
+        return None
+
+
+def adapter() -> AdapterInfo | None:
+    """The adapter that the browser offers, None where it has none."""
+    found = _opened()
+    return None if found is None else found.info
+
+
+def open_gpu() -> BrowserGpu:
+    """An open device. Raises NoAdapter."""
+    found = _opened() if not _taken else None
+    _taken.append(True)
+    return found if found is not None and found.lost is None else BrowserGpu()
+
+
+_taken: list[bool] = []
+
+
+class BrowserGpu(Gpu):
+    """The browser's best adapter, with default limits. `without` names features to leave off. Raises NoAdapter."""
+
+    def __init__(self, *, without: Sequence[str] = ()):
+        try:
+            self._host: Any = importlib.import_module("tapescope_gpu")
+        except ModuleNotFoundError:
+            raise NoAdapter("The browser's WebGPU can only be used by Python that runs in a web page.") from None
+        self._pending: list[int] = []
+        self._errors: list[str] = []
+        self._closed = False
+        self.limits = BROWSER_LIMITS
+        try:
+            facts = json.loads(self._request("open", json.dumps(list(without)), opening=True))
+        except DeviceError as error:
+            raise NoAdapter(f"{error} Use device='cpu'.") from None
+        self.info = AdapterInfo(
+            facts["name"], "WebGPU", facts["kind"], facts["driver"], facts["vendor"], frozenset(facts["features"])
+        )
+        self.features = self.info.features
+
+    # -- the way to the device ------------------------------------------------------------------------
+
+    def _request(self, what: str, argument: str = "", opening: bool = False) -> str:
+        """Ask and wait for the answer, whose bytes then lie with the module; its text if it has one."""
+        code = self._host.request(what, argument)
+        if not self._host.synchronous:
+            from pyodide.ffi import can_run_sync, run_sync  # type: ignore[import-not-found]
+
+            if not can_run_sync():
+                raise DeviceError(_NO_WAIT)
+            code = run_sync(code)
+        if code < 0:
+            handler = signal.getsignal(signal.SIGINT)
+            if callable(handler):
+                handler(signal.SIGINT, None)
+            raise KeyboardInterrupt
+        if code == 2:
+            self._raise(json.loads(self._host.text()), opening)
+        return "" if what == "read" else self._host.text()
+
+    def _raise(self, problem: dict[str, str], opening: bool) -> None:
+        kind, message = problem["kind"], " ".join(problem["message"].split())
+        if opening:
+            raise DeviceError(message)
+        if kind == "lost":
+            self.lost = "it was closed" if self._closed else message
+            raise DeviceLost(
+                f"The WebGPU device was lost ({self.lost}). Tensors in its memory are gone; make them again."
+            )
+        if kind == "memory":
+            raise OutOfMemory(f"The WebGPU device ran out of memory: {message}")
+        raise DeviceError(f"The WebGPU device refused {message}")
+
+    def _flush(self) -> None:
+        if self._pending:
+            pending, self._pending = self._pending, []
+            self._send(pending)
+
+    def _send(self, words: Sequence[int]) -> None:
+        packed = array("I", words)
+        self._host.commands(packed.buffer_info()[0], len(packed))
+
+    def _record(self, *words: int) -> None:
+        self._pending.extend(words)
+        if len(self._pending) > _MAX_PENDING:
+            self._flush()
+
+    # -- buffers and pipelines ------------------------------------------------------------------------
+
+    def create_buffer(self, handle: int, nbytes: int) -> None:
+        self._record(CREATE, handle, nbytes)
+
+    def create_window(self, handle: int, buffer: int, offset: int, nbytes: int) -> None:
+        self._record(WINDOW, handle, buffer, offset, nbytes)
+
+    def destroy_buffer(self, handle: int) -> None:
+        self._record(DESTROY, handle)
+
+    def create_pipeline(self, handle: int, source: str, access: str, words: int, label: str) -> None:
+        self._host.pipeline(handle, source, access, words, label)
+
+    def destroy_pipeline(self, handle: int) -> None:
+        self._record(FORGET, handle)
+
+    # -- commands and values --------------------------------------------------------------------------
+
+    def write(self, handle: int, offset: int, data: Any) -> None:
+        self._flush()
+        view = np.frombuffer(data, np.uint8)
+        self._host.write(handle, offset, view.__array_interface__["data"][0], view.nbytes)
+
+    def submit(self, commands: Sequence[int]) -> None:
+        if self._pending:
+            self._pending.extend(commands)
+            self._flush()
+        else:
+            self._send(commands)
+
+    def submit_timed(self, commands: Sequence[int]) -> list[float] | None:
+        self.submit(commands)
+        return None
+
+    def read(self, ranges: Sequence[tuple[int, int, int]]) -> list[bytearray]:
+        self._flush()
+        self._request("read", json.dumps([list(map(int, part)) for part in ranges]))
+        found, at = [], 0
+        for _, _, nbytes in ranges:
+            out = bytearray(nbytes)
+            if nbytes:
+                self._host.take(np.frombuffer(out, np.uint8).__array_interface__["data"][0], at, nbytes)
+            found.append(out)
+            at += -(-nbytes // 8) * 8
+        return found
+
+    def wait(self) -> None:
+        self._flush()
+        self._request("wait")
+
+    def errors(self) -> list[str]:
+        found, self._errors = self._errors, []
+        return found
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._flush()
+            self._request("close")
+            self.lost = "it was closed"
