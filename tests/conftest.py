@@ -30,7 +30,9 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 """The checkout."""
 
-PACKAGES = {"dot": "graphviz", "cc": "gcc libc6-dev", "vulkan": "libvulkan1 mesa-vulkan-drivers"}
+PACKAGES = {
+    "dot": "graphviz", "cc": "gcc libc6-dev", "node": "nodejs", "vulkan": "libvulkan1 mesa-vulkan-drivers",
+}  # fmt: skip
 """Debian's package of a program, where it has another name."""
 
 _ADAPTERS = """

@@ -6,8 +6,11 @@ an interpreted frame does not stand.  `SPECIAL` says what they answer here; what
 """
 
 from __future__ import annotations
+import __future__
 
 import builtins
+import functools
+import operator
 import sys
 import warnings
 from collections.abc import Callable
@@ -85,15 +88,36 @@ def _dir(domain: ConcreteCalls, frame: Frame, args: list[Any], kwargs: dict[str,
     return dir(*args, **kwargs) if args or kwargs else sorted(local_variables(frame))
 
 
-def _evaluate(function: Callable[..., Any]) -> Any:
+_INHERITED = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
+
+
+def _compile(domain: ConcreteCalls, frame: Frame, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`compile`, `exec` and `eval` of a text take over the `__future__` imports of the code that calls them."""
+    given = {**dict(zip(("source", "filename", "mode", "flags", "dont_inherit", "optimize"), args)), **kwargs}
+    if len(args) <= 6 and not given.get("dont_inherit"):
+        given["flags"] = given.get("flags", 0) | frame.code.co_flags & _INHERITED
+        given["dont_inherit"] = True
+        return compile(**given)
+    return compile(*args, **kwargs)
+
+
+def _evaluate(function: Callable[..., Any], mode: str) -> Any:
     def run(domain: ConcreteCalls, frame: Frame, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        given = kwargs.pop("globals", None) if len(args) < 2 else args[1]
-        if args and given is None:
-            local = kwargs.pop("locals", None) if len(args) < 3 else args[2]
-            args = [args[0], frame.globals, local_variables(frame) if local is None else local]
-        elif len(args) < 2:
-            args = [*args, given]
-        return function(*args, **kwargs)
+        if not args:
+            return function(*args, **kwargs)
+        given = dict(zip(("globals", "locals"), args[1:]))
+        given.update({name: kwargs.pop(name) for name in ("globals", "locals") if name in kwargs})
+        space, names = given.get("globals"), given.get("locals")
+        if space is None:
+            space = frame.globals
+            names = local_variables(frame) if names is None else names
+        source = args[0]
+        if isinstance(source, str | bytes | bytearray | memoryview):
+            text = source.lstrip(" \t") if mode == "eval" and isinstance(source, str) else source
+            source = compile(text, "<string>", mode, frame.code.co_flags & _INHERITED, True)
+        return function(source, space, names, **kwargs)
 
     return run
 
@@ -112,7 +136,7 @@ def _at(frame: Frame, depth: int) -> Frame | FrameType:
         depth -= 1
     native: FrameType | None = sys._getframe()
     while native is not None:
-        if not tracebacks.is_internal(native.f_code):
+        if tracebacks.is_caller(native.f_code) or not tracebacks.is_internal(native.f_code):
             if depth == 0:
                 return native
             depth -= 1
@@ -165,8 +189,9 @@ SPECIAL: dict[int, Callable[[Any, Frame, list[Any], dict[str, Any]], Any]] = {
     id(globals): _globals,
     id(vars): _vars,
     id(dir): _dir,
-    id(eval): _evaluate(eval),
-    id(exec): _evaluate(exec),
+    id(eval): _evaluate(eval, "eval"),
+    id(exec): _evaluate(exec, "exec"),
+    id(compile): _compile,
     id(type): _type,
     id(builtins.__build_class__): build_class,
     id(sys._getframe): _getframe,

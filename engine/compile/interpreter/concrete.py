@@ -371,7 +371,10 @@ class ConcreteDomain(ConcreteCalls):
         return value
 
     def add_traceback(self, frame: Frame, value: Any) -> None:
-        value.__traceback__ = tracebacks.entry(frame, local_variables(frame), value.__traceback__)
+        try:
+            value.__traceback__ = tracebacks.entry(frame, local_variables(frame), value.__traceback__)
+        except RecursionError:
+            pass  # near the limit a shorter traceback must do
 
     def exception_match(self, frame: Frame, value: Any, types: Any) -> bool:
         for kind in types if isinstance(types, tuple) else (types,):

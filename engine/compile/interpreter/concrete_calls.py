@@ -60,8 +60,8 @@ class ConcreteCalls(Domain):
         return self.call_native(frame, callable, args, kwargs)
 
     def call_native(self, frame: Frame, callable: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Call without a frame of our own.  Code in Python finds, as its caller, the line of the program that calls."""
-        if type(callable) in _BUILTIN or frame is None:
+        """Call without a frame of our own.  Code that looks for its caller finds the line of the program that calls."""
+        if frame is None:
             return callable(*args, **kwargs)
         return tracebacks.caller(frame, frame.ip)(callable, args, kwargs)
 
@@ -118,10 +118,6 @@ class ConcreteCalls(Domain):
         if builder is None:
             raise NameError("__build_class__ not found")
         return builder
-
-
-_BUILTIN = frozenset({type(len), type("".join), type(str.join), type("".__add__), type(str.__add__)})
-"""Types of callables that are written in C and look at no caller (those that do are in `callers.SPECIAL`)."""
 
 
 class _Init:

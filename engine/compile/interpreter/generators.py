@@ -11,6 +11,7 @@ from __future__ import annotations
 import types
 from typing import Any
 
+from . import tracebacks
 from .frame import Frame, Yielded
 from .loop import Interpreter
 
@@ -193,8 +194,14 @@ class InterpretedGenerator:
         return self.frame.code
 
     @property
-    def gi_frame(self) -> Frame | None:
-        return None if self.state == "closed" else self.frame
+    def gi_frame(self) -> types.FrameType | None:
+        """A frame of Python that says where it stands; None where it has ended."""
+        if self.state == "closed":
+            return None
+        return tracebacks.python_frame(self.frame, max(self.frame.ip - (self.state == "suspended"), 0), {})
+
+    def __reduce__(self) -> Any:
+        raise TypeError("cannot pickle 'generator' object")
 
     @property
     def gi_yieldfrom(self) -> Any:
@@ -238,4 +245,7 @@ def _instance(kind: Any, value: Any, traceback: Any) -> BaseException:
         raise TypeError(
             f"exceptions must be classes or instances deriving from BaseException, not {type(kind).__name__}"
         )
+    if not isinstance(made, BaseException):
+        # thrown in its place
+        return TypeError(f"calling {kind!r} should have returned an instance of BaseException, not {type(made)!r}")
     return made if traceback is None else made.with_traceback(traceback)

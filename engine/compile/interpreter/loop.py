@@ -118,6 +118,7 @@ class Interpreter:
         except BaseException:
             native.__traceback__ = traceback
             native.__context__ = context
+            del traceback, context, native  # what the program lets go of must not live on here
             return run(frame, handled)
 
     def link(self, program: Program) -> list[tuple[Function, Any]]:
@@ -179,6 +180,7 @@ class Interpreter:
             except BaseException as raised:
                 value = self.domain.catch(frame, raised)
             result = self._unwind(frame, value, fresh)
+            value = None
             if type(result) is _Escaped:
                 return result
             if type(result) is Frame:

@@ -35,13 +35,16 @@ def _call(machine_callable: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 _PLACE = _place.__code__
 _CALL = _call.__code__
 _LASTI = 2 * (len(_PLACE.co_code) // 2 - 1)
-_stubs: dict[tuple[Any, ...], tuple[CodeType, CodeType]] = {}
-_KEPT = 2048
 
 
 def is_internal(code: CodeType) -> bool:
     """Whether a code object belongs to the machine."""
-    return code.co_filename.startswith(HERE) or code.co_varnames[:1] == ("machine_callable",)
+    return code.co_filename.startswith(HERE) or is_caller(code)
+
+
+def is_caller(code: CodeType) -> bool:
+    """Whether it is a `caller`, which stands for an interpreted frame."""
+    return code.co_varnames[:1] == ("machine_callable",)
 
 
 def strip(traceback: TracebackType | None) -> TracebackType | None:
@@ -70,21 +73,31 @@ def entry(frame: Frame, variables: Mapping[str, Any], after: TracebackType | Non
 
     `variables` is what a debugger sees as the frame's local variables.
     """
-    code = frame.program.code
-    step = frame.program.instructions[frame.ip]
+    line = frame.program.instructions[frame.ip].position[0]
+    place = python_frame(frame, frame.ip, variables)
+    return TracebackType(after, place, _LASTI, line or frame.program.code.co_firstlineno)
+
+
+def python_frame(frame: Frame, ip: int, variables: Mapping[str, Any]) -> FrameType:
+    """A frame of Python that never runs and says that it stands at that instruction."""
+    program = frame.program
     if frame.names is not None:
         variables = {}
-    key = (id(code), step.offset, *variables)
-    stub = _stub(_PLACE, code, key, step.position, tuple(variables))
-    started = FunctionType(stub, frame.globals)(*variables.values())
-    return TracebackType(after, started.gi_frame, _LASTI, step.position[0] or code.co_firstlineno)
+    key = (ip, *variables)
+    stub = program.linked.get(key)
+    if stub is None:
+        stub = _stub(_PLACE, program.code, program.instructions[ip].position, tuple(variables))
+        program.linked[key] = stub
+    return FunctionType(stub, frame.globals)(*variables.values()).gi_frame
 
 
 def caller(frame: Frame, ip: int) -> Callable[[Callable[..., Any], Any, Any], Any]:
     """A function of (callable, args, kwargs) that calls, and whose own frame says that it stands at that instruction."""
-    code = frame.program.code
-    step = frame.program.instructions[ip]
-    stub = _stub(_CALL, code, (id(code), step.offset, None), step.position, None)
+    program = frame.program
+    stub = program.linked.get(ip)
+    if stub is None:
+        step = program.instructions[ip]
+        stub = program.linked[ip] = _stub(_CALL, program.code, step.position, ())
     return FunctionType(stub, frame.globals)
 
 
@@ -101,24 +114,17 @@ def python_stack(innermost: Frame, wanted: Frame, limit: int = 64) -> FrameType:
     return function(*args)
 
 
-def _stub(
-    template: CodeType, code: CodeType, key: tuple[Any, ...], position: Position, variables: tuple[str, ...] | None
-) -> CodeType:
-    made = _stubs.get(key)
-    if made is None:
-        if len(_stubs) >= _KEPT:
-            _stubs.clear()
-        stub = template.replace(
-            co_filename=code.co_filename,
-            co_name=code.co_name,
-            co_qualname=code.co_qualname,
-            co_firstlineno=code.co_firstlineno,
-            co_linetable=_line_table(len(template.co_code) // 2, code.co_firstlineno, position),
-        )
-        if variables:
-            stub = stub.replace(co_argcount=len(variables), co_nlocals=len(variables), co_varnames=variables)
-        made = _stubs[key] = (stub, code)  # holds the code, so that its id stays taken
-    return made[0]
+def _stub(template: CodeType, code: CodeType, position: Position, variables: tuple[str, ...]) -> CodeType:
+    stub = template.replace(
+        co_filename=code.co_filename,
+        co_name=code.co_name,
+        co_qualname=code.co_qualname,
+        co_firstlineno=code.co_firstlineno,
+        co_linetable=_line_table(len(template.co_code) // 2, code.co_firstlineno, position),
+    )
+    if variables:
+        stub = stub.replace(co_argcount=len(variables), co_nlocals=len(variables), co_varnames=variables)
+    return stub
 
 
 def _line_table(units: int, first: int, position: Position) -> bytes:

@@ -87,7 +87,9 @@ def interpreted(program: Program, machine: Any, decode: Any, mode: str = "run") 
 def _observe(program: Program, run: Any, internal: str = "") -> Seen:
     name = "program_module"
     module = types.ModuleType(name)
-    code = compile(program.text, f"<program {program.name}>", "exec", dont_inherit=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what the compiler has to say is not looked at
+        code = compile(program.text, f"<program {program.name}>", "exec", dont_inherit=True)
     output = io.StringIO()
     error = None
     sys.modules[name] = module
