@@ -55,12 +55,13 @@ class Slot:
 class Value:
     """An array as a formula. `origins` are the names of the graph nodes that it computes, or a part of them."""
 
-    __slots__ = ("args", "data", "dtype", "id", "kind", "order", "origins", "shape", "start", "strides")
+    __slots__ = ("_numel", "args", "data", "dtype", "id", "kind", "order", "origins", "shape", "start", "strides")
 
     def __init__(self, id: int, kind: str, shape: tuple[Ix, ...], dtype: str, args: tuple[Value, ...], data: Any):
         self.id, self.kind, self.shape, self.dtype, self.args, self.data = id, kind, shape, dtype, args, data
         self.order: float = id
         """Where it stands in the program; what rewrites put in stands between others."""
+        self._numel: Ix | None = None
         self.origins: dict[str, None] = {}
         self.strides: tuple[Ix, ...] | None = None
         """Where its elements are in memory, if not in row-major order."""
@@ -77,7 +78,9 @@ class Value:
 
     def numel(self) -> Ix:
         """The number of elements."""
-        return product(self.shape)
+        if self._numel is None:
+            self._numel = product(self.shape)
+        return self._numel
 
 
 @dataclass

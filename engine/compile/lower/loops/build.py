@@ -95,7 +95,7 @@ class Builder:
         source, where = parts[-1]
         names: list[Ix] = []
         for p, i in zip(v.data, where, strict=True):
-            if p[0] == "dim":
+            if p[0] in ("dim", "zero"):
                 names.append(i)
                 continue
             (atom,) = next(iter(i.terms))

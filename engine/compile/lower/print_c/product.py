@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from ..loops.index import ONE, Ix, product
 from ..schedule.matrices import Matrix, matrix
 from ..values import Value, canonical
@@ -16,9 +18,11 @@ def result(v: Value) -> Matrix:
     return Matrix(v, v.start, tuple(steps[:-2]), lead, False)
 
 
-def text(v: Value, name: str, slot: int, slots: tuple[int, int], symbols: list[str], symbol_slot: dict[str, int]) -> list[str] | None:
+def text(
+    v: Value, name: str, slot: int, slots: tuple[int, int], symbols: list[str], symbol_slot: dict[str, int], held: Container[Value]
+) -> list[str] | None:
     """The function of one part of a product, None where BLAS cannot read an operand."""
-    a, b = matrix(v.args[0]), matrix(v.args[1])
+    a, b = matrix(v.args[0], held), matrix(v.args[1], held)
     if a is None or b is None:
         return None
     c = result(v)

@@ -108,7 +108,7 @@ def _step(k: int, step: Step, assembly: Assembly, slot: Any, symbols: Any, used:
             return "there is no BLAS that C can call"
         name = f"p{k}_{'_'.join(list(v.origins)[:2])}"[:40]
         at = (assembly.slots[_root(assembly, step.reads[0])], assembly.slots[_root(assembly, step.reads[1])])
-        lines = products.text(v, name, assembly.slots[_root(assembly, v)], at, used, symbols)
+        lines = products.text(v, name, assembly.slots[_root(assembly, v)], at, used, symbols, assembly.held)
         if lines is None:
             return "BLAS cannot read an operand where it lies"
         count = product(v.shape[:-2]).number

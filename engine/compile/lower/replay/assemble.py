@@ -59,6 +59,8 @@ class Assembly:
 
     eager_bytes: Ix
     home: dict[Value, Value] = field(default_factory=dict)
+    held: set[Value] = field(default_factory=set)
+    """Anchors that have memory of their own."""
 
     def root(self, v: Value) -> Value:
         """The value whose memory `v` has."""
@@ -84,6 +86,7 @@ class _Assembler:
         self.home: dict[Value, Value] = {}
         """Values whose memory is another value's: results written into inputs, parts of concatenations."""
         self.count = 0
+        self.held = {v for v in plan.anchors if v in plan.memory}
 
     def run(self) -> Assembly:
         plan, program = self.plan, self.program
@@ -104,7 +107,7 @@ class _Assembler:
             if v.kind in ("point", "reduce", "product", "item", "scatter", "cat") and v.dtype in BYTES:
                 total = total + v.numel() * BYTES[v.dtype]
         return Assembly(
-            program, plan, steps, self.slots, self.temporaries, self.numbers, direct, copied, made, total, self.home
+            program, plan, steps, self.slots, self.temporaries, self.numbers, direct, copied, made, total, self.home, self.held
         )
 
     # -- memory ---------------------------------------------------------------------------------
@@ -218,7 +221,7 @@ class _Assembler:
 
     def _operand(self, a: Value) -> Value:
         """The value whose memory a library call reads for an operand."""
-        return a if a in self.plan.anchors and a in self.plan.memory else below(a)
+        return below(a, self.held)
 
     def _kernel(self, kernel: Kernel) -> Step:
         temporary: list[tuple[Buffer, Ix]] = []

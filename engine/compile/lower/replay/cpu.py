@@ -326,7 +326,7 @@ class Segment:
         array = self._array(p, base, held)
         if v is base:
             return array
-        seen = affine(v)
+        seen = affine(v, self.assembly.held)
         assert seen is not None
         values = self._values(p)
         _, steps, start = seen

@@ -6,7 +6,7 @@ is dear to compute twice. All others float: they are computed inside of whatever
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from ..loops.index import Arithmetic, Ix, strides_of, var
 from ..loops.scalar import COST, Scalar
@@ -35,16 +35,16 @@ def formula_cost(x: Scalar) -> int:
     return total
 
 
-def affine(v: Value) -> tuple[Value, tuple[Ix, ...], Ix] | None:
+def affine(v: Value, held: Container[Value] = ()) -> tuple[Value, tuple[Ix, ...], Ix] | None:
     """The value below a chain of views, with strides and offset in its memory; None where the chain is not affine.
 
-    The strides count in elements of the memory of what is below (row-major, or where an input says otherwise).
+    Views among `held` have memory of their own. The strides count in elements of the memory of what is below (row-major, or where an input says otherwise).
     """
     names = [f"d{i}" for i in range(v.rank)]
     arithmetic = Arithmetic(dict(zip(names, v.shape, strict=True)))
     index: tuple[Ix, ...] = tuple(var(n) for n in names)
     at = v
-    while at.kind == "view":
+    while at.kind == "view" and at not in held:
         index = through(at, index, arithmetic)
         at = at.args[0]
     steps = at.strides if at.strides is not None else strides_of(at.shape)
@@ -66,9 +66,9 @@ def through(v: Value, index: Sequence[Ix], arithmetic: Arithmetic) -> tuple[Ix, 
     return arithmetic.unflatten(arithmetic.merge(flat), v.args[0].shape)
 
 
-def below(v: Value) -> Value:
-    """The value below a chain of views."""
-    while v.kind == "view":
+def below(v: Value, held: Container[Value] = ()) -> Value:
+    """The value below a chain of views; those among `held` have memory of their own."""
+    while v.kind == "view" and v not in held:
         v = v.args[0]
     return v
 

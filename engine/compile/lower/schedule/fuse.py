@@ -226,12 +226,18 @@ class _Scheduler:
     def _merge(self) -> None:
         """Whole groups that read the same, or of which one reads what the other writes, put together where that is possible."""
         groups = [u for u in self.units if u.group is not None]
+        readers: dict[Value, list[Unit]] = {}
+        for u in groups:
+            assert u.group is not None
+            for v in {*u.group.reads, *u.group.anchors}:
+                readers.setdefault(v, []).append(u)
         for later in reversed(groups):
             assert later.group is not None
             reads = set(later.group.reads)
+            near = {u.number: u for v in {*reads, *later.group.anchors} if v.rank for u in readers.get(v, ())}
             ranked = []
-            for u in groups:
-                if u is later or u.group is None or not u.group.anchors:
+            for u in near.values():
+                if u is later or u.group is None:
                     continue
                 shared = u.group.shared_bytes(reads) + later.group.shared_bytes(a for a in u.group.anchors)
                 if shared:
@@ -240,7 +246,9 @@ class _Scheduler:
                 joined = self._joined(u, later)
                 if joined is not None:
                     self._absorb(u, later, joined)
-                    groups.remove(later)
+                    for v in {*joined.reads, *joined.anchors}:
+                        if u not in readers.setdefault(v, []):
+                            readers[v].append(u)
                     break
 
     def _joined(self, u: Unit, later: Unit) -> Group | None:

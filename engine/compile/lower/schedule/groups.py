@@ -316,6 +316,8 @@ def picked(v: Value, index: Index, arithmetic: Arithmetic) -> list[tuple[Value, 
     for p, n in zip(v.data, v.args[0].shape, strict=True):
         if p[0] == "dim":
             where.append(ZERO if n == ONE else index[p[1]])
+        elif p[0] == "zero":
+            where.append(ZERO)
         elif p[0] == "at":
             a = v.args[1 + p[1]]
             at = tuple(ZERO if m == ONE else index[d] for d, m in zip(p[2], a.shape, strict=True))

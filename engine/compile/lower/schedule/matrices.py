@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from ..loops.index import ONE, ZERO, Ix
@@ -20,9 +21,9 @@ class Matrix:
     transposed: bool
 
 
-def matrix(v: Value) -> Matrix | None:
-    """How BLAS sees a value, None where it cannot."""
-    seen = affine(v)
+def matrix(v: Value, held: Container[Value] = ()) -> Matrix | None:
+    """How BLAS sees a value, None where it cannot. Views among `held` have memory of their own."""
+    seen = affine(v, held)
     if seen is None:
         return None
     base, steps, start = seen

@@ -484,34 +484,43 @@ def _index_add(L: Lowering, args: Any, statics: Any, out: Any) -> Any:
 
 @rule("as_strided_scatter")
 def _window(L: Lowering, args: Any, statics: Any, out: Any) -> Any:
-    """A window of a zero tensor written: the gradient of a slice. Only windows that are slices of the base."""
-    base, source = args
-    size, stride, offset = statics
-    if base.dtype != source.dtype or len(size) != base.rank or any(n == ix(0) for n in base.shape):
-        return None
+    """A window of a tensor written: the gradient of slices and selections."""
     from ..loops.index import Arithmetic, strides_of
 
-    steps = strides_of(base.shape)
-    offset = ix_or_none(offset)
-    if offset is None:
+    base, source = args
+    size, stride, offset = statics
+    if base.dtype != source.dtype or source.rank > base.rank or any(n.number is None or n.number == 0 for n in base.shape):
         return None
-    start = Arithmetic({}).unflatten(offset, base.shape)
+    first = ix_or_none(offset)
+    if first is None or first.number is None or source.shape != tuple(map(ix, size)):
+        return None
+    start = Arithmetic({}).unflatten(first, base.shape)
+    steps = strides_of(base.shape)
+    place: dict[int, int] = {}  # dimension of the window to dimension of the base
+    for e, (n, s) in enumerate(zip(size, stride, strict=True)):
+        if ix(n) == ONE:
+            continue
+        match = [d for d in range(base.rank) if steps[d] == ix(s) and base.shape[d] != ONE and d not in place.values()]
+        if not match:
+            return None
+        place[e] = match[-1]
     inside, places = None, []
+    for e in range(source.rank):
+        if e not in place:
+            places.append(("zero",))
+            continue
+        d = place[e]
+        begin, n, whole = start[d].number or 0, ix(size[e]).number or 0, base.shape[d].number or 0
+        if begin + n > whole:
+            return None
+        places.append(("dim", d) if n == whole else ("clip", d, begin))
     for d in range(base.rank):
-        n, first, step = ix_or_none(size[d]), start[d], ix_or_none(stride[d])
-        if n is None or step is None or first.number is None or n.number is None or base.shape[d].number is None:
-            return None
-        if n != ONE and step != steps[d]:
-            return None
-        if first.number + n.number > base.shape[d].number:
-            return None
-        places.append(("clip", d, first.number, n))
+        e = next((k for k, v in place.items() if v == d), None)
+        begin, whole = start[d].number or 0, base.shape[d].number or 0
+        n = 1 if e is None else ix(size[e]).number or 0
         c = coordinate(d)
-        tests = []
-        if first.number:
-            tests.append(compare("ge", c, lit(first.number, "i64")))
-        if first.number + n.number < base.shape[d].number:
-            tests.append(compare("lt", c, lit(first.number + n.number, "i64")))
+        tests = [compare("ge", c, lit(begin, "i64"))] if begin else []
+        tests += [compare("lt", c, lit(begin + n, "i64"))] if begin + n < whole else []
         for t in tests:
             inside = t if inside is None else make("and", inside, t)
     moved = L.values.pick(source, tuple(places), (), base.shape)
