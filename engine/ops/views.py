@@ -35,7 +35,7 @@ def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
     if len(args) == 1 and isinstance(args[0], (tuple, list, Size)):
         args = tuple(args[0])
     try:
-        return tuple([as_int(a) for a in args])
+        return tuple([a if type(a) is int else as_int(a) for a in args])
     except AttributeError:
         at, bad = next((i, a) for i, a in enumerate(args) if not hasattr(a, "__index__"))
         raise TypeError(
