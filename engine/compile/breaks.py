@@ -70,6 +70,10 @@ _enter(
     "Seed outside of the compiled function.",
 )  # fmt: skip
 _enter(
+    "numpy", "unknown", "{what} computes with numpy, whose arrays are not followed.",
+    "Use the functions of torch, or do the work of numpy outside of the compiled function.",
+)  # fmt: skip
+_enter(
     "opaque-call", "unknown", "{what} is compiled code that cannot be looked into.",
     "Move the call out of the compiled function, or declare it with torch.compiler.allow_in_graph if it only takes and returns tensors.",
 )  # fmt: skip

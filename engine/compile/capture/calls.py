@@ -55,7 +55,7 @@ STOP_MODULES = {
     "subprocess": "io", "socket": "io", "warnings": "warning", "traceback": "frames", "inspect": "frames", "secrets": "random",
     "uuid": "random", "datetime": "time", "threading": "io", "tempfile": "io", "pickle": "io", "json": "opaque-call", "sys": "frames",
     "_io": "io", "posix": "io", "gc": "io", "asyncio": "coroutine", "multiprocessing": "io", "concurrent": "io", "ast": "opaque-call",
-    "linecache": "io", "importlib": "import", "unittest": "opaque-call", "numpy": "opaque-call", "re": "opaque-call",
+    "linecache": "io", "importlib": "import", "unittest": "opaque-call", "numpy": "numpy", "re": "opaque-call",
 }  # fmt: skip
 """Modules of Python whose functions are not looked into, with the id of the break."""
 
@@ -408,7 +408,9 @@ class Calls:
             return self.call(frame, self.class_value(call, owner, "__call__"), [obj, *args], kwargs)
         if call is MISSING:
             raise TypeError(f"'{kind.__name__}' object is not callable")
-        raise Stop("opaque-call", name_of(obj.real) if hasattr(obj.real, "__name__") else f"a {kind.__name__}")
+        root = kind.__module__.partition(".")[0]
+        id = STOP_MODULES.get(root, "opaque-call")
+        raise Stop(id, name_of(obj.real) if hasattr(obj.real, "__name__") else f"a {kind.__name__}")
 
     def call_module(self, frame: Frame, obj: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """`Module.__call__`: what it keeps about paths is a note on the frame, hooks are interpreted."""
@@ -476,7 +478,7 @@ class Calls:
         """`object.__new__`, `dict.fromkeys` and their like."""
         if name == "__new__":
             cls = self.read(args[0])
-            if owner is object and static(cls, "__init__")[1] is not object:
+            if owner is object and (len(args) == 1 or static(cls, "__init__")[1] is not object):
                 return object.__new__(cls)
             return self.native_new(frame, cls, args[1:], kwargs)
         if name == "fromkeys":
@@ -507,7 +509,7 @@ class Calls:
         if type(receiver) is Obj:
             if kind.__module__.partition(".")[0] in STOP_MODULES:
                 raise Stop(STOP_MODULES[kind.__module__.partition(".")[0]], f"{kind.__name__}.{name}")
-            raise Stop("opaque-call", f"{kind.__name__}.{name}")
+            raise Stop("numpy" if kind.__module__ == "numpy" else "opaque-call", f"{kind.__name__}.{name}")
         if name == "__next__":
             return next(receiver)
         if kind is str and name in ("format", "join", "format_map"):
@@ -732,7 +734,7 @@ class Calls:
             if part is not None:
                 return self.operand_of(part.native())
             if value.kind.__module__.startswith("numpy"):
-                raise Stop("opaque-call", "An array of numpy")
+                raise Stop("numpy", "An operator on an array")
             self.world.touch(value)
             return value.real
         if isinstance(value, InterpretedGenerator) or hasattr(kind, "__next__"):

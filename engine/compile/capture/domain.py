@@ -68,7 +68,7 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
     def special(self, value: Any, name: str) -> Any:
         """The Python function that the type of a value has under the name of a special method; None where it is native or missing."""
         kind = value.kind if type(value) is Obj else type(value)
-        if kind.__module__ == "builtins" or isinstance(value, Tensor):
+        if kind.__module__ == "builtins" or kind is InterpretedGenerator or isinstance(value, Tensor):
             return None
         found, owner = self.of_class(kind, name)
         if type(found) is FunctionType:
@@ -271,6 +271,8 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
     def no_objects(self, what: str, *values: Any) -> None:
         """End the graph where native code would meet a symbolic object."""
         for v in values:
+            if type(v) is Obj and v.kind.__module__ == "numpy":
+                raise Stop("numpy", what)
             if type(v) is Obj or isinstance(v, Tensor):
                 raise Stop("unsupported-value", f"{what} with {v!r}" if type(v) is Obj else f"{what} with a tensor")
 
@@ -480,6 +482,8 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         if self.symbolic(value):
             if isinstance(value, Tensor) or _has_tensor(value):
                 raise Stop("to-python", what)
+            if type(value) is Obj and value.kind.__module__ == "numpy":
+                raise Stop("numpy", what)
             raise Stop("unsupported-value", f"{what} of {value!r}")
         kind = type(value)
         if kind.__module__ != "builtins" and not isinstance(value, (type, ModuleType)):

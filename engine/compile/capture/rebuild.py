@@ -475,7 +475,7 @@ class Rebuilder:
             line(f"del {target}.{name}" if value is DELETED else f"{target}.{name} = {self.value(value)}")
         elif name in getattr(obj.real, "__dict__", {}) or not _has_slot(obj.kind, name):
             line(
-                f"del {target}.__dict__[{name!r}]"
+                f"{target}.__dict__.pop({name!r}, None)"
                 if value is DELETED
                 else f"{target}.__dict__[{name!r}] = {self.value(value)}"
             )

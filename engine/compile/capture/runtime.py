@@ -184,6 +184,9 @@ class Compiled:
                 return outcome.value
             frame = outcome  # type: ignore[assignment]
             key, S = flatten(frame)
+            if entry.exit.break_id == "item" and frame.stack and type(frame.stack[-1]) is float:
+                # A number read from a tensor is another one at the next call: an input at once.
+                self.dynamic.scalars.add(f"S[{len(S) - 1 - (frame.handled is not None)}]")
             place = self.places.get(key)
             if place is None:
                 place = self.places[key] = Place(key, labels_of(frame), None)

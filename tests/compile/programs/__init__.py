@@ -1,0 +1,1 @@
+"""Programs run eager and compiled; see `harness.py`."""

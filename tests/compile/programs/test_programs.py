@@ -1,0 +1,22 @@
+"""Every program of this folder, eager against compiled."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import Any
+
+import pytest
+
+from . import __name__ as package
+from . import __path__ as folder
+from .harness import PROGRAMS, check
+
+for _found in pkgutil.iter_modules(folder):
+    if _found.name not in ("harness",) and not _found.name.startswith("test_"):
+        importlib.import_module(f"{package}.{_found.name}")
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
+def test_program(program: Any) -> None:
+    check(program)
