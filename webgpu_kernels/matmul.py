@@ -40,7 +40,7 @@ class Tile:
     cols: int
 
 
-SOFTWARE_TILES = (Tile(8, 8), Tile(8, 4), Tile(4, 4), Tile(2, 4), Tile(1, 4))
+SOFTWARE_TILES = (Tile(8, 8), Tile(4, 4), Tile(2, 4))
 HARDWARE_TILES = (Tile(8, 4), Tile(4, 4), Tile(2, 4), Tile(1, 4))
 COLUMN_TILES = (Tile(8, 1), Tile(4, 1), Tile(1, 1))
 

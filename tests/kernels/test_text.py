@@ -98,7 +98,7 @@ def test_profiles_by_adapter():
 
 def test_tiles_shrink_until_there_is_work_for_all():
     assert matmul.tile_for(512, 512, 1, matmul.SOFTWARE_TILES, 32) == matmul.Tile(8, 8)
-    assert matmul.tile_for(1, 512, 1, matmul.SOFTWARE_TILES, 32).rows == 1
+    assert matmul.tile_for(1, 512, 1, matmul.SOFTWARE_TILES, 32) == matmul.SOFTWARE_TILES[-1]
     assert matmul.tile_for(64, 1, 1, matmul.SOFTWARE_TILES, 32).cols == 1
 
 

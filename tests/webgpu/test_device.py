@@ -247,6 +247,17 @@ def test_adapters_are_listed_and_chosen_by_name(need_vulkan):
         choose("no such card")
 
 
+def test_an_adapter_that_the_environment_asks_for(need_vulkan, monkeypatch):
+    need_vulkan()
+    monkeypatch.setenv("TAPESCOPE_ADAPTER", "no such card")
+    with pytest.raises(
+        NoAdapter, match=r"has 'no such card' in its name; there are '.*TAPESCOPE_ADAPTER asks for it: set it to"
+    ):
+        choose()
+    monkeypatch.setenv("TAPESCOPE_ADAPTER", adapters()[-1].name)
+    assert choose()[0] == adapters()[-1]
+
+
 def test_no_adapter_at_all(monkeypatch):
     from tapescope.engine.backends.webgpu import native
 

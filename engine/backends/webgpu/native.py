@@ -141,14 +141,16 @@ def choose(name: str | None = None) -> tuple[AdapterInfo, Any]:
             if sys.platform.startswith("linux")
             else "A graphics driver with Vulkan, Metal or Direct3D 12 is needed."
         )
-        raise NoAdapter(f"No WebGPU adapter was found on this machine. {advice} Until then use device='cpu'.")
+        asked = f" (TAPESCOPE_ADAPTER asks for {wanted!r}.)" if wanted else ""
+        raise NoAdapter(f"No WebGPU adapter was found on this machine. {advice} Until then use device='cpu'.{asked}")
     if not wanted:
         return found[0]
     for info, adapter in found:
         if wanted.lower() in info.name.lower():
             return info, adapter
     names = ", ".join(repr(i.name) for i, _ in found)
-    raise NoAdapter(f"No WebGPU adapter has {wanted!r} in its name; there are {names}.")
+    advice = "" if name else " TAPESCOPE_ADAPTER asks for it: set it to a part of one of these names, or not at all."
+    raise NoAdapter(f"No WebGPU adapter has {wanted!r} in its name; there are {names}.{advice}")
 
 
 class NativeGpu(Gpu):
