@@ -16,6 +16,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from . import disk
 
@@ -116,9 +117,24 @@ def blas() -> tuple[int, int] | None:
             for form in ("scipy_cblas_{}64_", "cblas_{}64_"):
                 found = [getattr(library, form.format(n), None) for n in ("sgemm", "dgemm")]
                 if all(f is not None for f in found):
+                    _BLAS.append(library)
                     s, d = (ctypes.cast(f, ctypes.c_void_p).value for f in found)  # type: ignore[arg-type]
                     return int(s or 0), int(d or 0)
     return None
+
+
+@functools.cache
+def single_thread() -> Any:
+    """A function that sets the number of threads of numpy's BLAS and returns the number before; None where it has none."""
+    for library in _BLAS:
+        found = getattr(library, "openblas_set_num_threads_local", None)
+        if found is not None:
+            found.argtypes, found.restype = [ctypes.c_int], ctypes.c_int
+            return found
+    return None
+
+
+_BLAS: list[ctypes.CDLL] = []
 
 
 @functools.cache

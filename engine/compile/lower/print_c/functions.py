@@ -92,7 +92,8 @@ HEADER = r"""
 typedef struct ts_context ts_context;
 typedef void (*ts_kernel)(ts_context *, int64_t, int64_t);
 struct ts_context {
-  char **m;                                             /* memory of every buffer */
+  char **m;                                             /* memory of every array */
+  const int32_t *s;                                     /* which of them the running kernel uses */
   const int64_t *n;                                     /* symbolic sizes */
   const double *g;                                      /* numbers given on this call */
   int64_t bad;                                          /* set where an index was out of range */

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..loops.form import Buffer
-from ..loops.index import product
 from . import product as products
 from .functions import HEADER
 from .text import Printer, Text
@@ -25,6 +25,8 @@ class File:
     """Steps that C cannot do, with the reason."""
 
     parts: dict[int, Text] = field(default_factory=dict)
+    functions: int = 0
+    """Functions written: kernels with the same text are one."""
 
 
 def notes(program: Any) -> Any:
@@ -57,9 +59,11 @@ def write(assembly: Assembly, blas: bool) -> File:
         return assembly.slots[b.value]
 
     lines: list[str] = [HEADER]
+    tables: list[str] = []
     runs: list[str] = []
     current: list[str] = []
     steps: list[int] = []
+    known: dict[str, str] = {}
 
     def close() -> None:
         if current:
@@ -69,58 +73,69 @@ def write(assembly: Assembly, blas: bool) -> File:
             current.clear()
             steps.clear()
 
+    def shared(text: Text, name: str) -> str:
+        """The name of the function with this body: one that is there already is used again."""
+        body = _COMMENT.sub("", "\n".join(text.lines)).replace(name, "NAME")
+        found = known.get(body)
+        if found is None:
+            found = known[body] = name
+            lines.extend([*text.lines, ""])
+            out.functions += 1
+        return found
+
     for k, step in enumerate(assembly.steps):
-        made = _step(k, step, assembly, slot, symbols, used, note, blas)
-        if isinstance(made, str):
+        table = f"s{k}"
+        try:
+            if step.kind == "kernel":
+                assert step.kernel is not None
+                name = f"k{k}_{step.kernel.name.split('_', 1)[-1]}"
+                p = Printer(step.kernel, slot, note, name)
+                p.symbol_slot = symbols.__getitem__
+                text = p.print()
+                text.lines.insert(0, f"/* {', '.join(step.kernel.origins)} */")
+                text.nodes = [(n + 1, o) for n, o in text.nodes]
+                p.name = shared(text, name)
+                places, driver = [slot(b) for b in p.places], p.driver("  ", table)
+            elif step.kind == "product":
+                text, places, driver = _product(k, step, assembly, symbols, used, blas, table, shared)
+            else:
+                raise NotImplementedError("a kernel of the engine")
+        except NotImplementedError as reason:
             close()
-            out.python[k] = made
+            out.python[k] = str(reason)
             continue
-        text, driver = made
         out.parts[k] = text
-        lines += [*text.lines, ""]
+        tables.append(f"static const int32_t {table}[] = {{{', '.join(map(str, places)) or '0'}}};")
         current += driver
         steps.append(k)
     close()
-    out.text = "\n".join([*lines, *runs])
+    out.text = "\n".join([*lines, *tables, "", *runs])
     return out
+
+
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
 def _symbols(assembly: Assembly) -> list[str]:
     return sorted(assembly.program.sizes)
 
 
-def _step(k: int, step: Step, assembly: Assembly, slot: Any, symbols: Any, used: list[str], note: Any, blas: bool) -> Any:
-    if step.kind == "kernel":
-        assert step.kernel is not None
-        p = Printer(step.kernel, slot, note)
-        p.symbol_slot = symbols.__getitem__
-        try:
-            text = p.print()
-        except NotImplementedError as reason:
-            return str(reason)
-        text.lines.insert(0, f"/* {', '.join(step.kernel.origins)} */")
-        text.nodes = [(n + 1, o) for n, o in text.nodes]
-        return text, p.driver("  ")
-    if step.kind == "product":
-        v = step.value
-        assert v is not None
-        if not blas:
-            return "there is no BLAS that C can call"
-        name = f"p{k}_{'_'.join(list(v.origins)[:2])}"[:40]
-        at = (assembly.slots[_root(assembly, step.reads[0])], assembly.slots[_root(assembly, step.reads[1])])
-        lines = products.text(v, name, assembly.slots[_root(assembly, v)], at, used, symbols, assembly.held)
-        if lines is None:
-            return "BLAS cannot read an operand where it lies"
-        count = product(v.shape[:-2]).number
-        flops = product((*v.shape, v.args[0].shape[-1])).number
-        parts = 1 if count is not None and count < 2 else 8
-        if flops is not None and flops < 1 << 16:
-            parts = 1
-        parts = min(parts, count) if count is not None else parts
-        call = f"  x->parallel({name}, x, {parts});" if parts > 1 else f"  {name}(x, 0, 1);"
-        head = f"/* {', '.join(v.origins)}: {_shape(v.args[0])} @ {_shape(v.args[1])} */"
-        return Text([head, *lines]), [call]
-    return "a kernel of the engine"
+def _product(
+    k: int, step: Step, assembly: Assembly, symbols: Any, used: list[str], blas: bool, table: str, shared: Any
+) -> tuple[Text, list[int], list[str]]:
+    v = step.value
+    assert v is not None
+    if not blas:
+        raise NotImplementedError("there is no BLAS that C can call")
+    name = f"p{k}_{'_'.join(list(v.origins)[:2])}"[:40]
+    made = products.text(v, name, used, symbols, assembly.held)
+    if made is None:
+        raise NotImplementedError("BLAS cannot read an operand where it lies")
+    places = [assembly.slots[_root(assembly, r)] for r in (*step.reads, v)]
+    text = Text([f"/* {', '.join(v.origins)}: {_shape(v.args[0])} @ {_shape(v.args[1])} */", *made.lines])
+    name = shared(text, name)
+    call = f"  x->parallel({name}, x, {made.parts});" if made.parts > 1 else f"  {name}(x, 0, 1);"
+    return text, places, [f"  x->s = {table};", call]
 
 
 def _root(assembly: Assembly, v: Any) -> Any:

@@ -86,8 +86,12 @@ def polynomial(e: Ix) -> str:
 class Printer:
     """Prints one kernel. `slot` gives the number of a buffer's memory in the table, `note` a comment for origins."""
 
-    def __init__(self, kernel: Kernel, slot: Callable[[Buffer], int], note: Callable[[tuple[str, ...]], str]):
+    def __init__(self, kernel: Kernel, slot: Callable[[Buffer], int], note: Callable[[tuple[str, ...]], str], name: str = ""):
         self.k, self.slot, self.note = kernel, slot, note
+        self.name = name or kernel.name
+        self.places = [b for b in kernel.buffers if b.dtype != "number"]
+        # By their places in this kernel, so that kernels that differ in their memory only have the same text.
+        self.names = {b.name: (f"b{i}" if b.role == "memory" else b.name) for i, b in enumerate(self.places)}
         self.out = Text()
         self.last_note = ""
         self.written = {s.buffer.name for s in statements(kernel.body) if isinstance(s, (Store, Update))}
@@ -105,7 +109,7 @@ class Printer:
             return self.operand(s)
         if s.op == "load":
             buffer, place = s.data
-            return f"{buffer.name}[{polynomial(place)}]"
+            return f"{self.names[buffer.name]}[{polynomial(place)}]"
         if s.op in ("ix", "size"):
             return polynomial(s.data)
         if s.op == "given":
@@ -160,10 +164,10 @@ class Printer:
                 value = self.operand(s.value)
                 if s.value.type != s.buffer.dtype:
                     value = f"({TYPES[s.buffer.dtype]}){value}"
-                self.out.add(f"{pad}{s.buffer.name}[{polynomial(s.place)}] = {value};", s.origins)
+                self.out.add(f"{pad}{self.names[s.buffer.name]}[{polynomial(s.place)}] = {value};", s.origins)
             elif isinstance(s, Update):
                 self.comment(s.origins, pad)
-                at = f"{s.buffer.name}[{polynomial(s.place)}]"
+                at = f"{self.names[s.buffer.name]}[{polynomial(s.place)}]"
                 v = self.operand(s.value)
                 self.out.add(f"{pad}{at} = {combined(s.function, at, v, s.buffer.dtype)};", s.origins)
             elif isinstance(s, Start):
@@ -267,18 +271,16 @@ class Printer:
     def print(self) -> Text:
         """The function of one part of the kernel."""
         k = self.k
-        self.out.add(f"static void {k.name}(ts_context *x, int64_t part, int64_t parts) {{")
+        self.out.add(f"static void {self.name}(ts_context *x, int64_t part, int64_t parts) {{")
         for name in self.symbols():
             self.out.add(f"  const int64_t n_{name} = x->n[{self.symbol_slot(name)}];")
-        for b in k.buffers:
-            if b.dtype == "number":
-                continue
+        for i, b in enumerate(self.places):
             shape = ", ".join(text(n) for n in b.shape) if b.shape else text(b.size)
             const = "" if b.name in self.written else "const "
-            base = f"({const}{TYPES[b.dtype]} *)x->m[{self.slot(b)}]"
+            base = f"({const}{TYPES[b.dtype]} *)x->m[x->s[{i}]]"
             if b.role in ("partial", "scratch"):
                 base += f" + part * {_factor(polynomial(b.size))}"
-            self.out.add(f"  {const}{TYPES[b.dtype]} *restrict {b.name} = {base}; /* [{shape}] */")
+            self.out.add(f"  {const}{TYPES[b.dtype]} *restrict {self.names[b.name]} = {base}; /* [{shape}] */")
         if k.grid is not None:
             n = _factor(polynomial(k.grid.size))
             self.out.add(f"  const int64_t begin = part * {n} / parts, end = (part + 1) * {n} / parts;")
@@ -295,7 +297,7 @@ class Printer:
 
     def fill(self, b: Buffer, function: str, size: Ix, pad: str) -> None:
         """A loop that sets memory to what does not change a reduction."""
-        self.out.add(f"{pad}for (int64_t i = 0; i < {polynomial(size)}; i++) {b.name}[i] = {neutral(function, b.dtype)};")
+        self.out.add(f"{pad}for (int64_t i = 0; i < {polynomial(size)}; i++) {self.names.get(b.name, b.name)}[i] = {neutral(function, b.dtype)};")
 
     def symbols(self) -> list[str]:
         """The symbolic sizes it reads."""
@@ -322,37 +324,36 @@ class Printer:
 
     symbol_slot: Callable[[str], int] = staticmethod(lambda name: 0)
 
-    def driver(self, pad: str) -> list[str]:
-        """Lines that run the kernel: memory set before, its parts, their results put together."""
+    def driver(self, pad: str, table: str) -> list[str]:
+        """Lines that run the kernel: memory set before, its parts, their results put together. `table` names its memory."""
         k = self.k
-        self.out = Text()
-        lines: list[str] = []
+        lines = [f"{pad}x->s = {table};"]
+        run = f"x->parallel({self.name}, x, {k.chunks});" if k.chunks > 1 else f"{self.name}(x, 0, 1);"
         outer = [(b, f, n) for b, f, n in k.inits if b.role != "partial"]
-        if outer or k.combines:
-            lines.append(f"{pad}{{")
-            for name in self.symbols():
-                lines.append(f"{pad}  const int64_t n_{name} = x->n[{self.symbol_slot(name)}];")
+        if not outer and not k.combines:
+            return [*lines, f"{pad}{run}"]
+        lines.append(f"{pad}{{")
+        lines += [f"{pad}  const int64_t n_{name} = x->n[{self.symbol_slot(name)}];" for name in self.symbols()]
         for b, function, size in outer:
-            lines.append(f"{pad}  {TYPES[b.dtype]} *{b.name} = ({TYPES[b.dtype]} *)x->m[{self.slot(b)}];")
+            self.out = Text()
+            kind, name = TYPES[b.dtype], self.names[b.name]
+            lines.append(f"{pad}  {kind} *{name} = ({kind} *)x->m[{self.slot(b)}];")
             self.fill(b, function, size, pad + "  ")
             lines += self.out.lines
-            self.out = Text()
-        inner = pad + ("  " if outer or k.combines else "")
-        lines.append(f"{inner}x->parallel({k.name}, x, {k.chunks});" if k.chunks > 1 else f"{inner}{k.name}(x, 0, 1);")
+        lines.append(f"{pad}  {run}")
         for part, b, function, size in k.combines:
-            n = polynomial(size)
-            p, q = TYPES[part.dtype], TYPES[b.dtype]
-            lines.append(f"{inner}const {p} *restrict {part.name} = (const {p} *)x->m[{self.slot(part)}];")
-            lines.append(f"{inner}{q} *restrict {b.name}_{part.name} = ({q} *)x->m[{self.slot(b)}];")
-            lines.append(f"{inner}for (int64_t i = 0; i < {n}; i++) {{")
-            lines.append(f"{inner}  {p} v = {part.name}[i];")
+            n, p, q = polynomial(size), TYPES[part.dtype], TYPES[b.dtype]
+            out = f"{self.names[b.name]}_"
+            lines.append(f"{pad}  const {p} *restrict {part.name} = (const {p} *)x->m[{self.slot(part)}];")
+            lines.append(f"{pad}  {q} *restrict {out} = ({q} *)x->m[{self.slot(b)}];")
+            lines.append(f"{pad}  for (int64_t i = 0; i < {n}; i++) {{")
+            lines.append(f"{pad}    {p} v = {part.name}[i];")
             if k.chunks > 1:
                 step = combined(function, "v", f"{part.name}[i + c * {_factor(n)}]", part.dtype)
-                lines.append(f"{inner}  for (int64_t c = 1; c < {k.chunks}; c++) v = {step};")
-            lines.append(f"{inner}  {b.name}_{part.name}[i] = ({q})v;")
-            lines.append(f"{inner}}}")
-        if outer or k.combines:
-            lines.append(f"{pad}}}")
+                lines.append(f"{pad}    for (int64_t c = 1; c < {k.chunks}; c++) v = {step};")
+            lines.append(f"{pad}    {out}[i] = ({q})v;")
+            lines.append(f"{pad}  }}")
+        lines.append(f"{pad}}}")
         return lines
 
 

@@ -34,7 +34,7 @@ class Context(ctypes.Structure):
     """The generated code's `ts_context`."""
 
     _fields_ = [
-        ("m", ctypes.c_void_p), ("n", ctypes.c_void_p), ("g", ctypes.c_void_p), ("bad", ctypes.c_int64),
+        ("m", ctypes.c_void_p), ("s", ctypes.c_void_p), ("n", ctypes.c_void_p), ("g", ctypes.c_void_p), ("bad", ctypes.c_int64),
         ("parallel", ctypes.c_void_p), ("sgemm", ctypes.c_void_p), ("dgemm", ctypes.c_void_p),
         ("objects", ctypes.c_void_p), ("places", ctypes.c_void_p), ("count", ctypes.c_int64), ("header", ctypes.c_int64),
     ]  # fmt: skip
@@ -78,7 +78,8 @@ class Segment:
         self.path = path
         self.library = ctypes.CDLL(str(path))
         self.parallel = threads[1]
-        self.blas = blas or (0, 0)
+        self.blas = blas[:2] if blas else (0, 0)
+        self.one_thread = cc.single_thread() if blas else None
         self.lock = threading.Lock()
         self.backend = backend_of("cpu")
         self.symbols = sorted(self.program.sizes)
@@ -220,7 +221,14 @@ class Segment:
 
     def __call__(self, *tensors: Any) -> Any:
         with self.lock:
-            return self._run(tensors)
+            if self.one_thread is None:
+                return self._run(tensors)
+            # Products are spread over the threads of kernels: BLAS itself runs in one.
+            before = self.one_thread(1)
+            try:
+                return self._run(tensors)
+            finally:
+                self.one_thread(before)
 
     def _run(self, tensors: tuple[Any, ...]) -> Any:
         p = self.one or self._prepare(self.sizes(tensors))
