@@ -279,7 +279,7 @@ class _Level:
             )
             chains[line] = [*shared[: bottom - top], end]
         order_layers(net, effort.order, exchange=effort.exchange)
-        place_layers(net, effort.place)
+        place_layers(net, effort.place, spacing.across * 0.6)
         self._measure_layers(net, chains, ends, elements, spacing, title_width, framed=framed)
 
     def _measure_layers(

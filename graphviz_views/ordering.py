@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 _SWEEPS = 6
 _STILL = 0.05
-"""Places that move by less than this in a sweep down and one up are where they will stay."""
+"""Once no place moves by more than this in a sweep, they are where they will stay."""
 _PATIENCE = 5
 _EXCHANGES = 6
 """Sweeps without a better order after which there will be none, and passes in which neighbours change places."""
@@ -24,7 +24,7 @@ _COUNTED = 4_000
 _PLACED, _MOST_SWEEPS = 12_000, 40
 """Small nets are placed with more sweeps, up to this many pieces in all, since sweeps move chains only bit by bit."""
 
-_CHAIN = 6.0
+_CHAIN = 30.0
 """How much more a piece without branches is kept vertical than others."""
 
 
@@ -250,8 +250,11 @@ def _crossings(net: Net, layers: list[list[int]], spot: list[float]) -> int:
 # -- places -----------------------------------------------------------------------------------------
 
 
-def place_layers(net: Net, most: int = _MOST_SWEEPS) -> None:
-    """Set `net.x`: in each layer as close to the neighbours as the order and the gaps allow, in `most` sweeps or fewer."""
+def place_layers(net: Net, most: int = _MOST_SWEEPS, snap: float = 0.0) -> None:
+    """Set `net.x`: in each layer as close to the neighbours as the order and the gaps allow, in `most` sweeps or fewer.
+
+    Chains that are off by less than `snap` become straight where there is room.
+    """
     for layer in net.layers:
         width = sum(net.width[e] for e in layer) + sum(net.gap[e] for e in layer[1:])
         x = -width / 2
@@ -263,17 +266,38 @@ def place_layers(net: Net, most: int = _MOST_SWEEPS) -> None:
     for p in net.pieces:
         if len(net.into[p.below]) == len(net.out_of[p.above]) == 1:
             p.weight *= _CHAIN
-    moved = [0.0, 0.0]
-    for sweep in range(max(4, min(most, _PLACED // (len(net.pieces) + 1)))):
-        down = sweep % 2 == 0
-        moved[sweep % 2] = 0.0
+    # first each layer follows the one it comes from, which brings news far; then both neighbours pull
+    for sweep in range(max(_SWEEPS, min(most, _PLACED // (len(net.pieces) + 1)))):
+        both, down = sweep >= _SWEEPS - 2, sweep % 2 == 0
+        moved = 0.0
         for layer in net.layers if down else reversed(net.layers):
-            moved[sweep % 2] = max(moved[sweep % 2], _place(net, layer, upper=down, lower=not down))
-        if sweep and max(moved) < _STILL:
+            moved = max(moved, _place(net, layer, upper=both or down, lower=both or not down))
+        if both and moved < _STILL:
             break
-    for layers in (net.layers, reversed(net.layers)):
-        for layer in layers:
-            _place(net, layer, upper=True, lower=True)
+    if snap:
+        _straighten(net, snap)
+
+
+def _straighten(net: Net, snap: float) -> None:
+    """Move elements by less than `snap` so that the pieces of chains are vertical, from the top down."""
+    for layer in net.layers:
+        for place, element in enumerate(layer):
+            if len(net.into[element]) != 1:
+                continue
+            piece = net.into[element][0]
+            if len(net.out_of[piece.above]) != 1:
+                continue
+            x = net.x[piece.above] + piece.leaves - piece.enters
+            if not 0.0 < abs(x - net.x[element]) < snap:
+                continue
+            if place:
+                left = layer[place - 1]
+                x = max(x, net.x[left] + net.width[left] + net.gap[element])
+            if place + 1 < len(layer):
+                right = layer[place + 1]
+                x = min(x, net.x[right] - net.gap[right] - net.width[element])
+            if abs(x - net.x[element]) < snap:
+                net.x[element] = x
 
 
 def _place(net: Net, layer: list[int], *, upper: bool, lower: bool) -> float:

@@ -36,11 +36,22 @@ class Segment:
         tensor = {"shape": list(shape), "dtype": dtype, "device": "cpu"}
         self.record["inputs"].append({"name": name, "source": expression, **tensor})
         self.record["nodes"].append(
-            {"name": name, "op": "placeholder", "target": name, "inputs": [], **tensor, "bytes": 0, "source": None, "module": ""}
+            {
+                "name": name,
+                "op": "placeholder",
+                "target": name,
+                "inputs": [],
+                **tensor,
+                "bytes": 0,
+                "source": None,
+                "module": "",
+            }
         )
         return name
 
-    def op(self, target: str, inputs: list[str], shape: list[int | str], line: int, module: str = "", column: int = 4) -> str:
+    def op(
+        self, target: str, inputs: list[str], shape: list[int | str], line: int, module: str = "", column: int = 4
+    ) -> str:
         name = self._name(target)
         size = 4
         for n in shape:
@@ -56,7 +67,9 @@ class Segment:
     def guard(self, text: str, expression: str, why: str = "its size was read") -> None:
         self.record["guards"].append({"text": text, "source": expression, "why": why})
 
-    def end(self, kind: str, outputs: list[str], follow: list[str] | None = None, broken: dict[str, Any] | None = None) -> dict[str, Any]:
+    def end(
+        self, kind: str, outputs: list[str], follow: list[str] | None = None, broken: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
         self.record["outputs"] = outputs
         self.record["exit"] = {"kind": kind, "break": broken, "next": follow or []}
         return self.record
@@ -156,5 +169,7 @@ def training_step() -> dict[str, Any]:
         {"first": r, "second": d, "reason": "add is read by two kernels, so its result is written once"},
     ]
     passes = [{"name": "common subexpressions", "rewrites": 2}, {"name": "dead code", "rewrites": 0}]
-    segment["kernels"] = kernels_json("Test GPU", kernels, refused, peak_bytes=327_680, eager_peak_bytes=458_752, passes=passes)
+    segment["kernels"] = kernels_json(
+        "Test GPU", kernels, refused, peak_bytes=327_680, eager_peak_bytes=458_752, passes=passes
+    )
     return capture_json("step", source(file, 3, 0, 20, "step"), [segment])

@@ -1,13 +1,14 @@
 """The tapes that the tests of the views draw: written by hand here, stored in `tapes/` as the engine would send them.
 
-`python tests/views/recorded.py` writes `tapes/*.json` anew, with `--golden` also what the views make of them
-(`golden/*.txt`, `.dot`, `.svg`); look at the difference before you commit it.
+`python tests/views/recorded.py` writes `tapes/*.json` anew, with `--golden` also what the views make of them and of the
+captures in `captured.py` (`golden/*.txt`, `.cells`, `.dot`, `.svg`); look at the difference before you commit it.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +44,13 @@ class Recorder:
         module: str = "",
         line: int = 1,
         *,
+        column: int = 4,
         saved: dict[str, list[int]] | None = None,
         grad: float | None = None,
     ) -> int:
         outputs = [{"shape": shape, "dtype": self.dtype, "device": "cpu"}]
         source: dict[str, Any] = {
-            "file": self.file, "line": line, "end_line": line, "column": 4, "end_column": 20, "function": "forward",
+            "file": self.file, "line": line, "end_line": line, "column": column, "end_column": 20, "function": "forward",
         }  # fmt: skip
         if self.cell:
             source |= {"cell": self.cell, "revision": 2}
@@ -141,6 +143,93 @@ def two_losses() -> dict[str, Any]:
     return r.snapshot(generated, r.op("add", [generated, real], [], "", 32))
 
 
+def attention_x12() -> dict[str, Any]:
+    """Twelve attention blocks with residual connections, each as the engine records it, before backward."""
+    r = Recorder("model.py")
+    x = r.op("embedding", [r.leaf("embed.weight", 1000, 64)], [8, 16, 64], "net.embed", 5)
+
+    def linear(x: int, module: str, before: int, after: int, line: int) -> int:
+        name = module.removeprefix("net.")
+        flat = r.op("view", [x], [128, before], module, line)
+        turned = r.op("t", [r.leaf(f"{name}.weight", after, before)], [before, after], module, line)
+        y = r.op("addmm", [r.leaf(f"{name}.bias", after), flat, turned], [128, after], module, line,
+                 saved={"mat1": [128, before], "mat2": [before, after]})  # fmt: skip
+        return r.op("view", [y], [8, 16, after], module, line)
+
+    for n in range(12):
+        block = f"net.blocks.{n}"
+        y = r.op("layer_norm", [x, r.leaf(f"blocks.{n}.norm1.weight", 64)], [8, 16, 64], f"{block}.norm1", 11)
+        q, k, v = (linear(y, f"{block}.attn.{name}", 64, 64, 20 + i) for i, name in enumerate("qkv"))
+        scores = r.op("matmul", [q, r.op("transpose", [k], [8, 64, 16], f"{block}.attn", 24, column=20)], [8, 16, 16],
+                      f"{block}.attn", 24)  # fmt: skip
+        weights = r.op("softmax", [scores], [8, 16, 16], f"{block}.attn", 25, saved={"result": [8, 16, 16]})
+        mixed = r.op("matmul", [weights, v], [8, 16, 64], f"{block}.attn", 26, saved={"self": [8, 16, 16]})
+        x = r.op("add", [x, linear(mixed, f"{block}.attn.out", 64, 64, 27)], [8, 16, 64], block, 12)
+        y = r.op("layer_norm", [x, r.leaf(f"blocks.{n}.norm2.weight", 64)], [8, 16, 64], f"{block}.norm2", 13)
+        y = linear(y, f"{block}.up", 64, 256, 14)
+        y = r.op("gelu", [y], [8, 16, 256], block, 14, saved={"input": [8, 16, 256]})
+        x = r.op("add", [x, linear(y, f"{block}.down", 256, 64, 15)], [8, 16, 64], block, 15)
+    return r.snapshot(r.op("mean", [x], [], "", 40))
+
+
+def rnn() -> dict[str, Any]:
+    """Twenty turns of a loop over time: a step of the input, two products, a sum, an activation."""
+    r = Recorder("<cell 7:3>", cell="7")
+    inside, across = r.leaf("inside.weight", 32, 8), r.leaf("across.weight", 32, 32)
+    h: list[int] = []
+    for _ in range(20):
+        a = r.op("linear", [inside], [4, 32], "net.inside", 12)
+        b = r.op("linear", [*h, across], [4, 32], "net.across", 12)
+        h = [r.op("tanh", [r.op("add", [a, b], [4, 32], "net", 12)], [4, 32], "net", 13, saved={"result": [4, 32]})]
+    y = r.op("linear", [*h, r.leaf("head.weight", 3, 32), r.leaf("head.bias", 3)], [4, 3], "net.head", 15)
+    return r.snapshot(r.op("cross_entropy", [y], [], "", 20))
+
+
+def custom_function() -> dict[str, Any]:
+    """A function with a backward of its own between ordinary operators, after backward."""
+    r = Recorder("lesson.py")
+    x = r.op("mul", [r.leaf("x", 16, 8)], [16, 8], "", 30, saved={"other": [16, 8]}, grad=0.5)
+    x = r.op("Quantize", [x], [16, 8], "", 31, saved={"mask": [16, 8]}, grad=0.25)
+    r.nodes[-1]["name"] = "QuantizeBackward"
+    return r.snapshot(
+        r.op("sum", [r.op("relu", [x], [16, 8], "", 32, saved={"result": [16, 8]}, grad=1.0)], [], "", 33, grad=1.0)
+    )
+
+
+def double_backward() -> dict[str, Any]:
+    """A gradient penalty: the gradient is recorded itself, and goes into the loss."""
+    r = Recorder("penalty.py")
+    x, w = r.leaf("x", 8, 4), r.leaf("critic.weight", 4)
+    product = r.op("mul", [x, w], [8, 4], "critic", 5, saved={"self": [8, 4], "other": [4]})
+    score = r.op("tanh", [product], [8, 4], "critic", 6, saved={"result": [8, 4]})
+    total = r.op("sum", [score], [], "", 12)
+    slope = r.op("tanh_backward", [score], [8, 4], "", 13, saved={"result": [8, 4]})
+    grad = r.op("mul", [slope, w], [8, 4], "", 13, saved={"self": [8, 4], "other": [4]})
+    length = r.op("norm", [grad], [8], "", 14, saved={"self": [8, 4]})
+    penalty = r.op(
+        "mean", [r.op("pow", [r.op("sub", [length], [8], "", 15)], [8], "", 15, saved={"self": [8]})], [], "", 15
+    )
+    return r.snapshot(r.op("add", [total, penalty], [], "", 16))
+
+
+def stress() -> dict[str, Any]:
+    """10,000 nodes of a deep network with a long line from every second one; not stored."""
+    r = Recorder("deep.py")
+    x = r.op("embedding", [], [4, 8], "net.embed", 1)
+    held = [x]
+    for n in range(1, 2000):
+        block = f"net.stage{n // 100}.block{n}"
+        y = r.op("layer_norm", [x], [4, 8], block, 5)
+        y = r.op("linear", [y, held[(n * 7919) % len(held)]], [4, 8], block, 6)
+        y = r.op("relu", [y], [4, 8], block, 6)
+        y = r.op("linear", [y, held[(n * 104729) % len(held)]], [4, 8], block, 7)
+        x = r.op("add", [x, y], [4, 8], block, 8)
+        held.append(x)
+    for _ in range(4):
+        x = r.op("mean", [x], [4, 8], "", 20)
+    return r.snapshot(x)
+
+
 def hostile_labels() -> dict[str, Any]:
     """Strings that a terminal, a browser or Graphviz would act on, and some that are very wide."""
     r = Recorder("<script>alert('file')</script>.py")
@@ -156,7 +245,18 @@ def hostile_labels() -> dict[str, Any]:
 
 def every() -> dict[str, dict[str, Any]]:
     """All tapes, by name."""
-    return {f.__name__: f() for f in (mlp, residual_cnn, blocks_x12, two_losses, hostile_labels)}
+    makers = (
+        mlp,
+        residual_cnn,
+        blocks_x12,
+        two_losses,
+        attention_x12,
+        rnn,
+        custom_function,
+        double_backward,
+        hostile_labels,
+    )
+    return {f.__name__: f() for f in makers}
 
 
 def load(name: str) -> dict[str, Any]:
@@ -171,20 +271,36 @@ def to_text(tape: dict[str, Any]) -> str:
     return f'{{{head}, "nodes": [\n  {nodes}\n]}}\n'
 
 
-def renders(tape: dict[str, Any]) -> dict[str, str]:
-    """What the views make of a tape, by the ending of the golden file."""
-    from tapescope.graphviz_views.dot import tape_dot
-    from tapescope.graphviz_views.outline import Outline
-    from tapescope.graphviz_views.svg import tape_svg
+def graphs() -> dict[str, Callable[[], Any]]:
+    """What makes the graphs of the golden files, by name: of every stored tape, of captures and kernels, of the stress."""
+    from views import captured
+
+    from tapescope.graphviz_views.capture import build_capture
+    from tapescope.graphviz_views.kernels import build_kernels
     from tapescope.graphviz_views.tape import build_tape
 
-    graph = build_tape(tape)
-    return {"txt": Outline(graph).text(), "dot": tape_dot(graph), "svg": tape_svg(graph)}
+    found: dict[str, Callable[[], Any]] = {name: lambda name=name: build_tape(load(name)) for name in every()}
+    for make in (captured.break_in_loop, captured.recompile, captured.training_step):
+        found[make.__name__] = lambda make=make: build_capture(make())
+    found["kernels"] = lambda: build_kernels(captured.training_step())
+    found["stress"] = lambda: build_tape(stress())
+    return found
+
+
+def renders(graph: Any) -> dict[str, str]:
+    """What the views make of a graph, by the ending of the golden file."""
+    from tapescope.graphviz_views.browse import GraphView
+
+    view = GraphView(graph)
+    made = {"dot": view.dot(), "svg": view.svg(), "cells": view.cells().text(), "chips": view.cells("chips").text()}
+    return made if len(graph.nodes) > 1_000 else {"txt": view.outline.text(), **made}
 
 
 if __name__ == "__main__":
     for name, tape in every().items():
         (TAPES / f"{name}.json").write_text(to_text(tape), encoding="ascii")
-        if "--golden" in sys.argv:
-            for ending, text in renders(load(name)).items():
+    if "--golden" in sys.argv:
+        sys.path.insert(0, str(HERE.parent))
+        for name, make in graphs().items():
+            for ending, text in renders(make()).items():
                 (GOLDEN / f"{name}.{ending}").write_text(text, encoding="utf-8")

@@ -9,11 +9,12 @@ from views.dags import tapes
 from views.recorded import Recorder, every, load
 
 from tapescope.graphviz_views.labels import cell_width
-from tapescope.graphviz_views.svg import tape_svg
+from tapescope.graphviz_views.picture import make_picture
+from tapescope.graphviz_views.svg import picture_svg, tape_svg
 from tapescope.graphviz_views.tape import build_tape
 
 SVG = "{http://www.w3.org/2000/svg}"
-ALLOWED = {"svg", "title", "desc", "style", "g", "rect", "path", "text"}
+ALLOWED = {"svg", "title", "desc", "style", "g", "rect", "path", "text", "tspan", "a"}
 
 
 def parse(text):
@@ -58,10 +59,34 @@ def test_boxes_carry_their_facts():
     shown = [t.text for t in linear.iter(f"{SVG}text")]
     assert shown == [
         "linear", "[100, 32] float32", "fc1 · cell 3:8", "weight [32, 64]", "bias [32]", "saved 25.0 KiB",
-        "grad [100, 32], norm 0.0312",
     ]  # fmt: skip
+    assert (linear.get("data-source"), linear.get("data-line")) == ("3", "8")
     lines = [(g.get("data-from"), g.get("data-to")) for g in root.iter(f"{SVG}g") if g.get("class") == "line"]
     assert lines == [("node 3", "node 4"), ("node 4", "node 7"), ("node 7", "node 8")]
+
+
+def test_backward_stands_beside_forward_once_a_gradient_is_known():
+    root = parse(tape_svg(build_tape(load("mlp"))))
+    backs = [g for g in root.iter(f"{SVG}g") if "back" in (g.get("class") or "").split() and g.get("data-box")]
+    assert [next(t.text for t in g.iter(f"{SVG}text")) for g in backs] == [
+        "LinearBackward0", "ReluBackward0", "LinearBackward0", "CrossEntropyBackward0",
+    ]  # fmt: skip
+    assert all("lit" in (g.get("class") or "") for g in backs)
+    assert "grad [100, 32] · norm 0.0312" in [t.text for t in backs[0].iter(f"{SVG}text")]
+    places = {g.get("data-box"): g.get("transform") for g in root.iter(f"{SVG}g") if g.get("data-node")}
+    for g in backs:  # level with the node that it belongs to
+        assert g.get("transform", "").split()[1] == places[g.get("data-box")].split()[1]
+    plain = tape_svg(build_tape(load("mlp")), backward=False)
+    assert "ReluBackward0" not in [t.text for t in parse(plain).iter(f"{SVG}text")]
+    assert "grad [100, 32], norm 0.0312" in plain
+
+
+def test_titles_lead_to_the_source_where_the_host_says_how():
+    picture = make_picture(build_tape(load("mlp")))
+    root = parse(picture_svg(picture, link=lambda source: f'open?"{source.cell}"&line={source.line}'))
+    assert next(a.get("href") for a in root.iter(f"{SVG}a")) == 'open?"3"&line=8'
+    assert not list(parse(picture_svg(picture, link=lambda source: None)).iter(f"{SVG}a"))
+    assert not list(parse(picture_svg(picture)).iter(f"{SVG}a"))
 
 
 def test_hostile_labels_are_text():
