@@ -6,6 +6,7 @@ parameters, then its constants); gradients that are there already when the graph
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,7 @@ from ...tensor import Tensor, gradient_edge
 from ..fake import fake_like, is_fake, is_symbolic
 from ..graph import GraphModule, Node, TensorSpec
 from ..graph.passes import eliminate_common_subexpressions
+from ..graph.purity import is_random
 from . import creations
 from .partition import Decision, partition
 from .trace import Tracing, run_level1
@@ -37,20 +39,17 @@ class Boundary(TapeNode):
 class CompiledFunctionBackward(TapeNode):
     """The tape node of a compiled graph. `watched` are tensors that eager execution would have saved: changing them is an error."""
 
-    __slots__ = ("numbers", "variant", "watched")
+    __slots__ = ("given", "numbers", "variant", "watched")
 
     def apply(self, grads: list[Any]) -> list[Any]:
         saved = self.saved
         if saved is None:
             raise RuntimeError(FREED)
-        if state.grad_enabled:
-            raise RuntimeError(
-                "the backward pass of a compiled function cannot be differentiated again (create_graph=True): run this function without "
-                "torch.compile, or compile the function that takes both derivatives"
-            )
         variant = self.variant
         for s in self.watched:
             s.unpack(self)
+        if state.grad_enabled:
+            return self._again(grads)
         values = [s.unpack(self).detach_shallow() for s in saved]
         tangents = []
         for g, (shape, dtype, device) in zip(grads, self.outputs, strict=True):
@@ -66,9 +65,30 @@ class CompiledFunctionBackward(TapeNode):
                 out[i] = g.detach_shallow() if isinstance(g, Tensor) else g
         return out
 
+    def _again(self, grads: list[Any]) -> list[Any]:
+        """For derivatives of derivatives: run the operators eagerly from the same inputs, and go back through their tape."""
+        variant = self.variant
+        given = [ref() if ref is not None else value for ref, value in self.given]
+        alive = all(ref is None or t is not None for t, (ref, _) in zip(given, self.given, strict=True))
+        if not variant.replays or not alive:
+            raise RuntimeError(
+                "the backward pass of this compiled function cannot be differentiated again (create_graph=True), since it draws random "
+                "numbers, writes to its inputs, or its inputs are gone: run it without torch.compile, or compile the function that takes "
+                "both derivatives"
+            )
+        leaves = flatten(variant.replay(given))[0]
+        outs = [leaves[variant.replays[i]] for i in variant.differentiable]
+        chosen = [(o, g) for o, g in zip(outs, grads, strict=True) if g is not None]
+        wanted = [given[i] for i in variant.edge_inputs]
+        edges = [gradient_edge(t) for t in wanted]
+        starts = [gradient_edge(o) for o, _ in chosen]
+        return run_backward(
+            starts, [g for _, g in chosen], retain_graph=True, create_graph=True, wanted=edges, gather=False
+        )
+
     def release(self) -> None:
         self.saved = None
-        self.watched = ()
+        self.watched = self.given = ()
 
 
 class SpentBackward(TapeNode):
@@ -127,6 +147,10 @@ class Variant:
         self.watched_inputs: list[int] = []
         self.watched_outputs: list[int] = []
         self.symbols: dict[str, tuple[int, int]] = {}
+        self.replay: Callable[[list[Any]], Any] = lambda given: None
+        """Runs the level-1 graph."""
+        self.replays: dict[int, int] = {}
+        """Which result each differentiable flat output is; empty where running again would not give the same."""
 
     def __call__(self, given: list[Any]) -> Any:
         flat = [*given, *[given[i]._grad for i in self.grad_inputs]] if self.grad_inputs else given
@@ -143,6 +167,7 @@ class Variant:
         if edges is not None:
             node = CompiledFunctionBackward(None, edges)
             node.variant = self
+            node.given = [(weakref.ref(t), None) if isinstance(t, Tensor) else (None, t) for t in given]
             node.outputs = tuple(
                 [(made[i]._data.shape, made[i]._dtype, made[i]._storage.backend.name) for i in self.differentiable]
             )
@@ -247,6 +272,12 @@ def build(owner: Any, given: list[Any]) -> Variant:
             _assemble(out, owner, tracing, twins, given, edges, result)
     finally:
         state.modes = before
+    results = {p.index: i for i, p in enumerate(out.places) if p.kind == "value"}
+    random = any(is_random(n) for n in out.joint.graph)  # type: ignore[union-attr]
+    if not random and not out.mutated and not out.grads and all(i in results for i in out.differentiable):
+        out.replays = {i: results[i] for i in out.differentiable}
+    parameters = len(names) - len(owner.constants)
+    out.replay = lambda given: gm(*given[:parameters])
     _compile(out, owner)
     return out
 

@@ -251,6 +251,9 @@ def print_graph(graph: Any, name: str = "forward") -> PythonCode:
             line = f"    {text}" if node.is_impure() else f"    {node.name} = {text}"
         else:
             line = f"    {node.name} = {text}"
+        symbol = _symbol(node.meta.get("val"))
+        if symbol is not None and symbol != node.name:
+            line += f"; {symbol} = {node.name}"
         if free:
             line += f"; del {', '.join(free)}"
         note = describe(node.meta.get("val"))
@@ -273,7 +276,7 @@ def print_graph(graph: Any, name: str = "forward") -> PythonCode:
 
 def _bindings(symbols: dict[str, None], nodes: list[Node]) -> list[str]:
     """Lines that read symbolic sizes off the parameters, for those that no node of that name gives."""
-    names = {n.name for n in nodes}
+    names = {n.name for n in nodes} | {_symbol(n.meta.get("val")) for n in nodes if n.op != "placeholder"}
     missing = [s for s in symbols if s not in names]
     found: dict[str, str] = {}
     for n in nodes:

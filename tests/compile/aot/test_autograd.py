@@ -26,9 +26,27 @@ def test_retain_graph():
     assert torch.allclose(x.grad, 2 * x.detach().exp())
 
 
+def test_double_backward_runs_the_operators():
+    x, w = (
+        torch.randn(3, dtype=torch.float64, requires_grad=True),
+        torch.randn(3, dtype=torch.float64, requires_grad=True),
+    )
+
+    def function(x, w):
+        return (x.exp() * w).sum(), (x * w).tanh()
+
+    results = []
+    for f in (ahead(function, [x, w]), function):
+        a, b = f(x, w)
+        first = torch.autograd.grad(a.square() + b.sum(), (x, w), create_graph=True)
+        results.append([*first, *torch.autograd.grad(sum(g.square().sum() for g in first), (x, w))])
+    assert all(torch.allclose(p, q) for p, q in zip(*results, strict=True))
+    assert torch.autograd.gradgradcheck(ahead(function, [x, w]), (x, w))
+
+
 def test_double_backward_is_refused_with_a_sentence():
     x = torch.randn(3, requires_grad=True)
-    y = ahead(lambda x: x.exp(), [x])(x)
+    y = ahead(lambda x: torch.dropout(x.exp(), 0.5, True), [x])(x)
     with pytest.raises(RuntimeError, match="create_graph"):
         torch.autograd.grad(y.sum(), x, create_graph=True)
 
