@@ -54,3 +54,12 @@ def aot_eager(gm: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., A
     from .aot.function import AotFunction
 
     return AotFunction(gm, example_inputs, lambda graph, specs: graph.forward)
+
+
+@register_backend("tapescope")
+def tapescope(gm: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    """Run forward and backward graphs as few generated kernels: C on the CPU where there is a compiler, numpy programs elsewhere, WGSL."""
+    from .aot.function import AotFunction
+    from .lower.backend import compile_graph
+
+    return AotFunction(gm, example_inputs, compile_graph)

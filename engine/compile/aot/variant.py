@@ -238,7 +238,8 @@ def _write(target: Tensor, value: Tensor, history: bool) -> None:
     if history:
         dispatch.write(target, value)
         return
-    target._storage.backend.copy(target._data, value._data)
+    if value is not target:  # generated code may have written it there itself
+        target._storage.backend.copy(target._data, value._data)
     target._storage.version += 1
 
 
@@ -528,4 +529,6 @@ def _compile(out: Variant, owner: Any) -> None:
         out.backward = owner.backward_compiler(
             parts.backward, [n.meta.get("val") for n in parts.backward.placeholders()]
         )
+    # What the compiler may write straight into its inputs: output to input.
+    out.forward_graph.meta["writes"] = {o: i for i, o, history in out.mutated if not history}
     out.forward = owner.compiler(out.forward_graph, [n.meta.get("val") for n in out.forward_graph.placeholders()])

@@ -37,7 +37,7 @@ def compile_graph(gm: GraphModule, specs: Sequence[Any] = (), mode: str = "defau
 
 
 def _lowered(program: Any) -> Callable[..., Any]:
-    from .cache.compiler import blas, find, threads
+    from .cache.compiler import find, threads
     from .replay.assemble import assemble
     from .replay.cpu import HEADER, Segment
 
@@ -45,15 +45,7 @@ def _lowered(program: Any) -> Callable[..., Any]:
         raise NotImplementedError(f"there are no generated kernels for device {program.backend!r}")
     if find() is None or threads() is None or HEADER is None:
         raise NotImplementedError("there is no C compiler")
-    del blas
     return Segment(assemble(program))
 
 
-def tapescope(gm: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
-    """The backend "tapescope": forward and backward of a captured graph as generated kernels."""
-    from ..aot.function import AotFunction
-
-    return AotFunction(gm, example_inputs, compile_graph)
-
-
-__all__ = ["Unlowered", "compile_graph", "tapescope"]
+__all__ = ["Unlowered", "compile_graph"]
