@@ -14,8 +14,9 @@ from .keymap import KeyMap, shown
 
 __all__ = ["ACTIONS", "GROUPS", "MODES", "Action", "by_name", "hints", "key_text", "make_keymap"]
 
-MODES = ("command", "edit", "inspector")
-"""Where the keyboard is: on the cells, in the text of one cell, or in the panel beside them."""
+MODES = ("command", "edit", "inspector", "search", "steps")
+"""Where the keyboard is: on the cells, in the text of one cell, in the panel beside them, in the bar that finds and
+replaces, or on the steps of a run."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,15 @@ class Action:
 
     def keys_in(self, mode: str) -> tuple[str, ...]:
         """The keys of the action in a mode, those that work everywhere first."""
-        return self.keys + {"command": self.command, "edit": self.edit, "inspector": self.inspector}[mode]
+        own = {"command": self.command, "edit": self.edit, "inspector": self.inspector}
+        return self.keys + own.get(mode, ())
 
 
 def _make() -> tuple[Action, ...]:
     C = Commands
     A = Action
     both, command, edit = ("command", "edit"), ("command",), ("edit",)
-    anywhere = ("command", "edit", "inspector")
+    anywhere = MODES
     moving, editing, running = "Moving", "Cells", "Running"
     return (
         # Moving between cells and modes.
@@ -77,6 +79,12 @@ def _make() -> tuple[Action, ...]:
           keys=("alt+enter", "f9")),
         A("run_all", "Run all cells", running, "Run every code cell, from the top.", C.run_all,
           keys=("ctrl+f5", "f8"), hint="Run all", hint_modes=("command",)),
+        A("cancel_queued", "Cancel the waiting cells", running, "What waits will not run; what runs goes on.",
+          C.cancel_queued, command=("i q",)),
+        A("unqueue", "Take the cell out of the queue", running, "The selected cells, if they wait, will not run.",
+          C.unqueue, command=("i x",)),
+        A("go_to_error", "Go to the error", running, "Put the cursor on the line that failed; again, on the line that "
+          "called it.", C.go_to_error, command=("e",)),
         A("run_above", "Run all cells above", running, "Run every code cell above the selected one.", C.run_above),
         A("run_below", "Run this cell and all below", running, "Run from the selected cell to the end.", C.run_below),
         A("interrupt", "Interrupt", running, "Stop what runs. While it does not stop, the same keys go further: "
@@ -84,7 +92,7 @@ def _make() -> tuple[Action, ...]:
         A("restart", "Restart the kernel", running, "A fresh Python; the document stays as it is.", C.restart,
           command=("0 0",)),
         A("restart_run_all", "Restart and run all", running, "A fresh Python, then every code cell.",
-          C.restart_run_all),
+          C.restart_run_all, command=("0 r",)),
         A("kill", "Kill the kernel", running, "End the Python process at once, whatever it does.", C.kill),
         # Cells.
         A("insert_above", "Insert a cell above", editing, "A new code cell above.", C.insert_above, command=("a",)),
@@ -120,6 +128,10 @@ def _make() -> tuple[Action, ...]:
           edit=("shift+tab", "f3"), hint="Docs", hint_modes=edit),
         A("comment", "Comment lines in or out", "Writing", "Toggle # before the selected lines.", C.comment,
           edit=("ctrl+/", "f4", "alt+/")),
+        A("find", "Find", "Writing", "Find text, or a regular expression, in all cells.", C.find, keys=("ctrl+f",),
+          command=("f", "/"), hint="Find", hint_modes=command),
+        A("replace", "Find and replace", "Writing", "Replace text in all cells, one by one or all at once.", C.replace,
+          command=("F",)),
         A("go_to_line", "Go to line", "Writing", "Put the cursor on a line of the cell.", C.go_to_line,
           keys=("ctrl+g",)),
         # Outputs.
@@ -134,13 +146,34 @@ def _make() -> tuple[Action, ...]:
         A("clear_output", "Clear the output", "Outputs", "Remove the outputs of the selected cells.", C.clear_output),
         A("clear_all", "Clear all outputs", "Outputs", "Remove the outputs of every cell.", C.clear_all),
         # View.
-        A("inspector", "Show or hide the panel", "View", "The panel with Tape and Variables.", C.toggle_inspector,
+        A("cost_gutter", "Costs beside the code", "View", "What each line cost in its last run: time, backward, calls. From "
+          "then on every operator is measured.", C.cost_gutter, keys=("f10",), command=("$",), inspector=("$",)),
+        A("scrub", "Step through the last run", "View", "One operator after the other, forward and backward, with its "
+          "line and its place on the tape.", C.scrub, keys=("f12",), command=("s",), inspector=("s",)),
+        A("hints", "Show or hide hints", "View", "What the app says under a cell that probably does not do what was "
+          "meant.", C.toggle_hints, command=("i h",)),
+        A("inspector", "Show or hide the panel", "View", "The panel with tape, graph, breaks, kernels, variables, device.", C.toggle_inspector,
           keys=("f2",), hint="Panel", hint_modes=both),
         A("tape", "Go to the tape", "View", "What the machine recorded, operator by operator.", C.show_tape,
-          command=("t",), inspector=("t",), hint="Tape", hint_modes=command),
+          command=("t",), inspector=("t", "1"), hint="Tape", hint_modes=command),
+        A("graph", "Go to the graph", "View", "The tape, or what was compiled, as boxes and lines.", C.show_graph,
+          command=("p g",), inspector=("2",)),
+        A("breaks", "Go to the breaks", "View", "Where graphs of compiled functions stop, why, and what to write instead.",
+          C.show_breaks, command=("p b",), inspector=("3",)),
+        A("kernels", "Go to the kernels", "View", "What compiled functions launch, with source and time.",
+          C.show_kernels, command=("p k",), inspector=("4",)),
+        A("device", "Go to the device", "View", "Adapter, memory, time of each operator.", C.show_device,
+          command=("p d",), inspector=("6",)),
         A("variables", "Go to the variables", "View", "What the cells defined.", C.show_variables, command=("n",),
-          inspector=("n",)),
-        A("next_tab", "Next tab of the panel", "View", "Tape, then Variables.", C.next_tab, inspector=("tab", "]"),
+          inspector=("n", "5")),
+        A("switch_device", "Switch the device", "View", "Where new tensors are made from now on.", C.switch_device),
+        A("kernel_source", "Show the kernel's source", "View", "The source of the chosen kernel, and what each line "
+          "computes.", C.kernel_source),
+        A("copy_row", "Copy from the panel", "View", "The chosen kernel's source, or the details of the chosen row.",
+          C.copy_row, inspector=("y",), hint="Copy", hint_modes=("inspector",)),
+        A("mark_dynamic", "Mark the dimension dynamic", "View", "For the chosen recompilation: one graph for all sizes.",
+          C.mark_dynamic, inspector=("m",)),
+        A("next_tab", "Next tab of the panel", "View", "Tape, Graph, Breaks, Kernels, Variables, Device.", C.next_tab, inspector=("tab", "]"),
           hint="Next tab", hint_modes=("inspector",)),
         A("wider", "Make the panel larger", "View", "Give the panel more room.", C.inspector_wider,
           command=("<",), inspector=("<",)),
@@ -150,11 +183,25 @@ def _make() -> tuple[Action, ...]:
           C.fold_tape, inspector=("z",)),
         A("line_numbers", "Line numbers", "View", "Show or hide line numbers.", C.toggle_numbers, command=("l",)),
         A("theme", "Switch between dark and light", "View", "The other theme.", C.toggle_theme),
+        A("pick_theme", "Choose a theme", "View", "Dark, light, high contrast, the terminal's own colours, and more.",
+          C.pick_theme),
+        A("key_tester", "Test keys", "View", "What a key is called here, and what it means.", C.key_tester),
+        A("key_file", "Keys of my own", "View", "Where the file with your own keys is; it is made if it is not there.",
+          C.key_file),
         A("screenshot", "Save a picture of the screen", "View", "Write the screen as an SVG file.", C.screenshot),
         # Document.
         A("save", "Save", "Document", "Write the document to its file.", C.save, keys=("ctrl+s",), hint="Save",
           hint_modes=edit),
         A("save_as", "Save as", "Document", "Write the document to another file.", C.save_as),
+        A("open", "Open", "Document", "Choose a notebook from the tree of a folder.", C.open_document, keys=("ctrl+o",)),
+        A("recent", "Open recent", "Document", "A notebook that was opened before.", C.open_recent),
+        A("new", "New notebook", "Document", "From a template.", C.new_document, keys=("ctrl+n",)),
+        A("reload", "Load the file again", "Document", "Take over what is on the disk; the difference is shown first.",
+          C.reload, keys=("ctrl+r",)),
+        A("generations", "Earlier generations", "Document", "What the file held before earlier saves, and back to it.",
+          C.generations),
+        A("export", "Export", "Document", "As one HTML page with outputs and views, or as .md, .ipynb, .py.", C.export),
+        A("tour", "Take the tour", "Document", "What there is, in a minute.", C.tour),
         A("palette", "All commands", "Document", "Find any command by its name.", C.palette, keys=("ctrl+p",),
           command=("ctrl+shift+p",), hint="Commands", hint_modes=anywhere),
         A("help", "Help", "Document", "Every command with its keys.", C.help, keys=("f1",),

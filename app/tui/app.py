@@ -18,7 +18,7 @@ from textual.driver import Driver
 
 from ..kernel.messages import Message
 from ..kernel.process import KernelProcess
-from ..notebook import files, journal
+from ..notebook import files, journal, recent
 from ..notebook.document import Notebook
 from ..notebook.errors import NotebookError
 from .ansi import inert
@@ -27,6 +27,7 @@ from .direct_keys import Serial
 from .link import KernelLink
 from .screen import KernelEvents, NotebookScreen
 from .session import Kernel
+from .settings import Settings
 from .terminal_keys import install as install_terminal_keys
 from .themes import THEMES
 
@@ -58,6 +59,7 @@ class TapescopeApp(Serial):
         device: str | None = None,
         torch: str = "auto",
         *,
+        memory: int | None = None,
         make_kernel: MakeKernel | None = None,
         driver_class: type[Driver] | None = None,
     ) -> None:
@@ -69,13 +71,15 @@ class TapescopeApp(Serial):
         if not len(self.document):
             self.document.insert(0)
             self.document.dirty = False
+        self.settings = Settings.load()
+        self._memory = memory
         for theme in THEMES:
             self.register_theme(theme)
-        self.theme = THEMES[0].name
+        self.theme = self.settings.theme if self.settings.theme in self.available_themes else THEMES[0].name
         self._shown: NotebookScreen | None = None
 
     def _process(self, on_event: Callable[[Message], None], folder: Path | None) -> Kernel:
-        return KernelProcess(on_event, device=self._device, torch=self._torch, cwd=folder)
+        return KernelProcess(on_event, device=self._device, torch=self._torch, cwd=folder, memory=self._memory)
 
     @property
     def notebook_screen(self) -> NotebookScreen:
@@ -90,6 +94,14 @@ class TapescopeApp(Serial):
             self._offer(found)
         else:
             self._warn()
+            if not self.settings.toured:
+                self.settings.toured = True
+                self.settings.save()
+                self.notify(
+                    "Ctrl+P lists everything there is; “Take the tour” among it shows the place in a minute. F1 has all keys.",
+                    title="For the first time here?",
+                    timeout=12,
+                )
 
     def _warn(self) -> None:
         """Say what reading the document had to put right."""
@@ -109,13 +121,42 @@ class TapescopeApp(Serial):
         def make_kernel() -> Kernel:
             return self._make_kernel(KernelLink(loop, deliver), folder)
 
-        screen = NotebookScreen(document, make_kernel)
+        screen = NotebookScreen(document, make_kernel, settings=self.settings)
+        if document.path is not None:
+            recent.note_opened(document.path)
         if self._shown is not None:
             self._shown.session.close()
             self.switch_screen(screen)
         else:
             self.push_screen(screen)
         self._shown = screen
+
+    def change_document(self, document: Notebook) -> None:
+        """Show another document in place of the open one; unsaved changes of that are asked about first."""
+        screen = self.notebook_screen
+        if not len(document):
+            document.insert(0)
+            document.dirty = False
+
+        def go_on() -> None:
+            self._open(document)
+            if (found := self._unsaved_work()) is not None and document.path is not None:
+                self._offer(found)
+            else:
+                self._warn()
+
+        def answered(said: str | None) -> None:
+            if said == "save":
+                screen.save(then=go_on)
+            elif said == "discard":
+                screen.keeper.discard()
+                screen.keeper.unsaved = False
+                go_on()
+
+        if screen.keeper.unsaved:
+            self.push_screen(ask_to_save(screen.document_name, "Save and go on"), answered)
+        else:
+            go_on()
 
     # -- recovery -----------------------------------------------------------------------------------
 
@@ -196,12 +237,14 @@ def _lines_of(document: Notebook) -> list[str]:
     return [line for cell in document.cells for line in ("", *cell.source.split("\n"))]
 
 
-def run_app(path: str | PathLike[str] | None = None, device: str | None = None, torch: str = "auto") -> int:
+def run_app(
+    path: str | PathLike[str] | None = None, device: str | None = None, torch: str = "auto", memory: int | None = None
+) -> int:
     """Open the terminal app on a document and return its exit code when it is left.
 
     Raises NotebookError with a sentence, before anything is drawn, where the document cannot be read.
     """
-    app = TapescopeApp(path, device, torch)
+    app = TapescopeApp(path, device, torch, memory=memory)
     app.run()
     if app.return_code and app._shown is not None and app._shown.keeper.unsaved:
         print(

@@ -19,6 +19,7 @@ from . import external
 from .ansi import parse
 from .dialogs import Ask, Choice, Prompt, Reader
 from .output_view import text_of_output
+from .tool_commands import ToolCommands
 
 if TYPE_CHECKING:
     from .screen import NotebookScreen
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Commands"]
 
 
-class Commands:
-    """The commands of one notebook screen."""
+class Commands(ToolCommands):
+    """The commands of one notebook screen: here those that act on cells."""
 
     def __init__(self, screen: NotebookScreen) -> None:
         self.screen = screen
@@ -102,13 +103,13 @@ class Commands:
         self.screen.pane.start_editing()
 
     def run_all(self) -> None:
-        self.screen.run_cells(self.screen.notebook.cells)
+        self.screen.run_cells(self.screen.notebook.cells, trail=True)
 
     def run_above(self) -> None:
-        self.screen.run_cells(self.screen.notebook.cells[: self.screen.cells.index])
+        self.screen.run_cells(self.screen.notebook.cells[: self.screen.cells.index], trail=True)
 
     def run_below(self) -> None:
-        self.screen.run_cells(self.screen.notebook.cells[self.screen.cells.index :])
+        self.screen.run_cells(self.screen.notebook.cells[self.screen.cells.index :], trail=True)
 
     def interrupt(self) -> None:
         self.screen.notify(self.screen.session.interrupt(), timeout=3)
@@ -312,13 +313,13 @@ class Commands:
         self.screen.resize_inspector(-1)
 
     def fold_tape(self) -> None:
-        self.screen.inspector.tape.fold_all()
+        panel = self.screen.inspector
+        (panel.graph if panel.tab == "graph" else panel.tape).fold_all()
 
     def toggle_numbers(self) -> None:
-        self.screen.pane.view.numbers = not self.screen.pane.view.numbers
-
-    def toggle_theme(self) -> None:
-        self.screen.app.theme = "tapescope-light" if self.screen.app.current_theme.dark else "tapescope-dark"
+        view = self.screen.pane.view
+        view.numbers = self.screen.settings.line_numbers = not view.numbers
+        self.screen.settings.save()
 
     def screenshot(self) -> None:
         try:
@@ -351,13 +352,13 @@ class Commands:
 # -- questions that several commands ask ---------------------------------------------------------------
 
 
-def ask_to_save(name: str) -> Ask:
-    """The question at the end, while something is unsaved."""
+def ask_to_save(name: str, save: str = "Save and quit") -> Ask:
+    """The question before a document is left, while something is unsaved."""
     return Ask(
         "Unsaved changes",
         f"{name} has changes that are not saved.",
         [
-            Choice("save", "Save and quit", "s", "primary"),
+            Choice("save", save, "s", "primary"),
             Choice("discard", "Discard them", "d", "error"),
             Choice("cancel", "Stay", "t"),
         ],

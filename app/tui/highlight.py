@@ -23,7 +23,7 @@ from pygments.token import (
     Token,
 )
 
-__all__ = ["LARGE", "PARTS", "Span", "spans"]
+__all__ = ["LARGE", "PARTS", "Span", "part_of", "spans"]
 
 Span = tuple[int, int, str]
 """Start and end character within one line, and the name of the part."""
@@ -78,7 +78,7 @@ def _lexer(language: str) -> Lexer:
 
 
 @lru_cache(maxsize=256)
-def _part(token: object) -> str:
+def part_of(token: object) -> str:
     kind = token
     while kind is not None and kind is not Token:
         if kind in _TOKENS:
@@ -95,7 +95,7 @@ def spans(source: str, language: str) -> tuple[tuple[Span, ...], ...]:
         return tuple(() for _ in range(source.count("\n") + 1))
     column = 0
     for token, text in _lexer(language).get_tokens(source):
-        part = _part(token)
+        part = part_of(token)
         for number, piece in enumerate(text.split("\n")):
             if number:
                 lines.append([])

@@ -1,6 +1,7 @@
 """The panel beside the cells (below them where the screen is narrow): a row of tabs, a table, details of its row.
 
-A tab is one entry in `TABS` and one view with `detail(row)`; the panel knows no kernel and no document.
+A tab is one entry in `TABS` and one view of the same id with `note` and `detail`; the panel knows no kernel and no
+document.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Static
 
+from .breaks_view import BreaksView
+from .device_view import DeviceView
+from .graph_view import GraphView
+from .kernels_view import KernelsView
 from .rows_view import RowsView, fit
 from .tape_view import LineThatRan, TapeView
 from .themes import Look
@@ -25,8 +30,15 @@ from .variables_view import VariablesView
 
 __all__ = ["TABS", "Divider", "Inspector"]
 
-TABS: tuple[tuple[str, str], ...] = (("tape", "Tape"), ("variables", "Variables"))
-"""Id and title of each tab, in order."""
+TABS: tuple[tuple[str, str, str], ...] = (
+    ("tape", "Tape", "Tape"),
+    ("graph", "Graph", "Graph"),
+    ("breaks", "Breaks", "Brk"),
+    ("kernels", "Kernels", "Krn"),
+    ("variables", "Variables", "Vars"),
+    ("device", "Device", "Dev"),
+)
+"""Id, title and short title of each tab, in order."""
 
 
 class _TabBar(Static):
@@ -47,27 +59,43 @@ class _TabBar(Static):
         self.live = False
         self.active = False
 
+    def _titles(self) -> list[tuple[str, str]]:
+        """Id of each tab and its title as it fits."""
+        short = sum(len(title) + 2 for _, title, _ in TABS) > self.size.width
+        return [(name, brief if short and name != self.current else long) for name, long, brief in TABS]
+
+    def _fitting(self) -> str:
+        """The note, or its beginning, as it fits behind the titles; "" where it does not."""
+        room = self.size.width - sum(len(title) + 2 for _, title in self._titles()) - 3 - 8 * self.live
+        for note in (self.note, self.note.split(",")[0]):
+            if cell_len(note) <= room:
+                return note
+        return ""
+
+    @property
+    def fits(self) -> bool:
+        """The note stands in this row; else it stands in the rule above the details."""
+        return bool(self._fitting())
+
     def render(self) -> Text:
         look = self._look()
         text = Text(" ", end="", no_wrap=True)
         self._spans = []
-        for name, title in TABS:
+        gap = "  " if self.size.width >= 40 else " "
+        for name, title in self._titles():
             start = text.cell_len
             style = (look.strong + (look.primary if self.active else look.text)) if name == self.current else look.muted
             if name == self.current:
                 style += Style(underline=True)
             text.append(title, style)
             self._spans.append((start, text.cell_len, name))
-            text.append("  ")
+            text.append(gap)
+        note = self._fitting()
+        live = "● live  " if self.live and note else "● live" if self.live else ""
         room = self.size.width - text.cell_len - 1
-        note = ("● live  " if self.live else "") + self.note
-        if cell_len(note) > room:
-            note = ("● live  " if self.live else "") + self.note.split(",")[0]
-        if 0 < cell_len(note) <= room:
-            text.append(" " * (room - cell_len(note)))
-            if self.live:
-                text.append("● live  ", look.accent)
-                note = note.removeprefix("● live  ")
+        if 0 < cell_len(live + note) <= room:
+            text.append(" " * (room - cell_len(live + note)))
+            text.append(live, look.accent)
             text.append(note, look.muted)
         return text
 
@@ -86,12 +114,19 @@ class _Detail(Static):
         super().__init__()
         self._look = look
         self.pairs: list[tuple[str, str]] = []
+        self.note: Callable[[], str] = lambda: ""
 
     def render(self) -> Text:
         look = self._look()
         width, height = self.size.width, self.size.height
         text = Text(end="", no_wrap=True)
-        text.append("─" * width + "\n", look.faint)
+        note = fit(self.note(), min(cell_len(self.note()), width - 6)) if self.note() else ""
+        if note:
+            text.append("── ", look.faint)
+            text.append(note, look.muted)
+            text.append(" " + "─" * (width - cell_len(note) - 4) + "\n", look.faint)
+        else:
+            text.append("─" * width + "\n", look.faint)
         lines = 1
         for number, (name, value) in enumerate(self.pairs):
             label = f" {name:<7} " if name else " "
@@ -160,7 +195,7 @@ class Divider(Widget):
 
 
 class Inspector(Container):
-    """Tape and Variables. `tab` is the id of the shown one."""
+    """The six tabs. `tab` is the id of the shown one."""
 
     DEFAULT_CSS = """
     Inspector { layout: vertical; }
@@ -178,56 +213,62 @@ class Inspector(Container):
         look: Callable[[], Look],
         name_cell: Callable[[str], str],
         line_that_ran: LineThatRan,
+        edited: Callable[[str, int], bool] = lambda cell, revision: False,
         *,
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
         self.tape = TapeView(look, name_cell, line_that_ran, id="tape")
-        self.variables = VariablesView(look, id="variables")
+        self.graph = GraphView(look, name_cell, id="graph")
+        self.breaks = BreaksView(look, name_cell, id="breaks")
+        self.kernels = KernelsView(look, id="kernels")
+        self.variables = VariablesView(look, name_cell, edited, id="variables")
+        self.device = DeviceView(look, id="device")
+        self.views: dict[str, RowsView | GraphView] = {
+            "tape": self.tape, "graph": self.graph, "breaks": self.breaks, "kernels": self.kernels,
+            "variables": self.variables, "device": self.device,
+        }  # fmt: skip
         self._bar = _TabBar(look)
         self._detail = _Detail(look)
+        self._detail.note = lambda: "" if self._bar.fits else self._bar.note
         self.tab = TABS[0][0]
 
     def compose(self) -> ComposeResult:
         yield self._bar
         with ContentSwitcher(initial=self.tab):
-            yield self.tape
-            yield self.variables
+            yield from self.views.values()
         yield self._detail
 
     @property
-    def table(self) -> RowsView:
+    def table(self) -> RowsView | GraphView:
         """The table of the shown tab."""
-        return self.tape if self.tab == "tape" else self.variables
+        return self.views[self.tab]
 
     def show(self, tab: str) -> None:
         """Show a tab."""
         self.tab = self._bar.current = tab
         self.query_one(ContentSwitcher).current = tab
-        if tab == "tape":
-            self.tape.catch_up()
+        if tab in ("tape", "graph"):
+            self.views[tab].catch_up()  # type: ignore[union-attr]
         self._bar.refresh()
         self.refresh_head()
         self.post_message(self.TabChanged(tab))
 
     def step(self, by: int = 1) -> None:
         """Show the next tab, around the end, and keep the keyboard in it."""
-        names = [name for name, _ in TABS]
+        names = [name for name, _, _ in TABS]
         self.show(names[(names.index(self.tab) + by) % len(names)])
         self.screen.set_focus(self.table, scroll_visible=False)
 
     def refresh_head(self) -> None:
         """Bring the tabs and the details in line with the table."""
-        if self.tab == "tape":
-            note, live = self.tape.summary(), self.tape.live
-            pairs = self.tape.detail(self.tape.cursor)
-        else:
-            count = self.variables.count
-            note, live = f"{count} variable{'s' if count != 1 else ''}" if count else "", False
-            pairs = self.variables.detail(self.variables.cursor)
+        table = self.table
+        note, live = table.note(), table.live
+        pairs = table.detail(table.cursor)
         if (note, live) != (self._bar.note, self._bar.live):
             self._bar.note, self._bar.live = note, live
             self._bar.refresh()
+            self._detail.refresh()
         shown = bool(pairs) and self.size.height >= 12
         if pairs != self._detail.pairs or shown != self._detail.display:
             self._detail.pairs = pairs
@@ -236,7 +277,7 @@ class Inspector(Container):
 
     def take_look(self) -> None:
         """Draw everything anew, in other styles."""
-        for part in (self._bar, self.tape, self.variables, self._detail):
+        for part in (self._bar, *self.views.values(), self._detail):
             part.refresh()
 
     def on_resize(self) -> None:

@@ -63,6 +63,12 @@ class Keeper:
         self._due = None
         return written
 
+    def saved(self) -> None:
+        """The document is what the file holds: nothing is unsaved."""
+        self.notebook.mark_saved()
+        self.discard()
+        self.unsaved = False
+
     def changed_on_disk(self) -> bool:
         """Somebody else wrote the file since it was opened or saved here."""
         return self.notebook.path is not None and files.changed_on_disk(self.notebook)

@@ -28,6 +28,15 @@ _NAMES = {
     "percent_sign": "%",
     "full_stop": ".",
     "comma": ",",
+    "dollar_sign": "$",
+    "colon": ":",
+    "semicolon": ";",
+    "number_sign": "#",
+    "ampersand": "&",
+    "asterisk": "*",
+    "at": "@",
+    "apostrophe": "'",
+    "quotation_mark": '"',
     "less_than_sign": "<",
     "greater_than_sign": ">",
     "plus": "+",
@@ -128,6 +137,18 @@ class KeyMap:
                 self._mode, self._begun, self._until = mode, keys, now + SEQUENCE_SECONDS
                 return PENDING
         return None
+
+    def action(self, mode: str, keys: str) -> str | None:
+        """The action of a key or a whole sequence, None where it has none."""
+        return self._actions.get((mode, keys))
+
+    def begins(self, mode: str, keys: str) -> bool:
+        """Whether keys are the beginning of a sequence."""
+        return (mode, keys) in self._prefixes
+
+    def sequences(self, mode: str, begun: str) -> list[str]:
+        """The sequences that begin with some keys."""
+        return [keys for m, keys in self._actions if m == mode and keys.startswith(f"{begun} ")]
 
     def keys(self, mode: str, action: str) -> list[str]:
         """The keys of an action in a mode, first the one to show."""

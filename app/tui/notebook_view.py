@@ -8,8 +8,9 @@ keys go to whoever owns the key map.  The text of the cell that is being edited 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rich.segment import Segment
 from rich.style import Style
@@ -22,6 +23,7 @@ from textual.strip import Strip
 from ..notebook.document import Cell, Change, Notebook
 from .cells import Cells
 from .pictures import Frame, Picture, Pictures, Row
+from .quantities import bar, count_text, time_text
 from .session import CellRun
 from .themes import Look
 
@@ -31,6 +33,15 @@ MARGIN = 8
 """Columns left of the text: selection bar, count, marker."""
 
 _RIGHT = 1
+
+GUTTER = 27
+"""Columns of the cost gutter: share, time, time of backward, calls."""
+
+SLIM_GUTTER = 9
+"""Of one with the time only, on narrow screens."""
+
+_ROOMY = 84
+"""Columns from which the whole gutter is shown."""
 
 
 class NotebookView(ScrollView, can_focus=True):
@@ -53,6 +64,8 @@ class NotebookView(ScrollView, can_focus=True):
         row: Row
         place: tuple[int, int] | None
         twice: bool
+        output_row: tuple[int, int] | None = None
+        """Of a click on an output: its number and the row within it."""
 
     class Moved(Message):
         """The view scrolled or was laid out anew: what lies over it must be placed again."""
@@ -79,6 +92,20 @@ class NotebookView(ScrollView, can_focus=True):
         self._linked_columns: tuple[int, int] | None = None
         self._settling = False
         self._ids: list[str] = []
+        self.costs_shown = False
+        self.cost_of: Callable[[str, int], dict[str, Any] | None] = lambda cell, line: None
+        """What a line (from 1) of a cell cost in its last run."""
+        self.most_seconds = 0.0
+        """Of the most expensive line of all: what a full bar in the gutter stands for."""
+        self.hints: Mapping[str, Sequence[dict[str, Any]]] = {}
+        self.show_hints = True
+        self.found: Mapping[str, Sequence[tuple[int, int, int]]] = {}
+        """Finds of a search: (line, first character, end) by cell id, lines from 0."""
+        self.found_here: tuple[str, int, int, int] | None = None
+        """The find that is the current one."""
+        self.queue_place: Callable[[str], int] = lambda cell: 0
+        self.let_go_by_hand = False
+        """A person has scrolled since a run began."""
         self.following: str | None = None
         self.keep_current = True
         self.keep_row: Callable[[], int | None] = lambda: None
@@ -89,11 +116,13 @@ class NotebookView(ScrollView, can_focus=True):
     def pictures(self) -> Pictures:
         if self._pictures is None:
             self._pictures = Pictures(self._frame())
+        self._pictures.hints = self.hints if self.show_hints else {}
         return self._pictures
 
     def _frame(self) -> Frame:
         width = self.scrollable_content_region.width or self.size.width or 80
-        return Frame(max(width - MARGIN - _RIGHT, 10), self._look(), self._numbers)
+        gutter = 0 if not self.costs_shown else GUTTER if width >= _ROOMY else SLIM_GUTTER
+        return Frame(max(width - MARGIN - _RIGHT - gutter, 10), self._look(), self._numbers, gutter)
 
     def picture(self, index: int) -> Picture:
         return self.pictures.of(self.notebook.cells[index])
@@ -116,6 +145,18 @@ class NotebookView(ScrollView, can_focus=True):
         """The width or the look changed: draw everything anew."""
         if self._pictures is not None:
             self._pictures.frame = self._frame()
+        self.settle()
+
+    def toggle_gutter(self) -> bool:
+        """Show or hide the costs beside the code; returns whether they are shown now."""
+        self.costs_shown = not self.costs_shown
+        self.reframe()
+        return self.costs_shown
+
+    def hints_changed(self, cells: Iterable[str]) -> None:
+        """The hints under these cells are others."""
+        for cell in cells:
+            self.pictures.changed(cell)
         self.settle()
 
     def note(self, change: Change) -> None:
@@ -287,14 +328,23 @@ class NotebookView(ScrollView, can_focus=True):
         if kind == "source":
             linked = place in self._linked.get(cell.id, ())
             failed = run is not None and run.error_line == place + 1 and run.revision == cell.revision
-            strip = strip.crop(0, width - MARGIN).extend_cell_length(width - MARGIN - _RIGHT)
+            gutter = self.pictures.frame.gutter
+            strip = strip.crop(0, width - MARGIN - gutter).extend_cell_length(width - MARGIN - _RIGHT - gutter)
+            for line, start, end in self.found.get(cell.id, ()):
+                if line == place:
+                    style = look.found_here if self.found_here == (cell.id, line, start, end) else look.found
+                    strip = _marked(strip, *picture.cells_of(within, start, end), style)
             if linked and self._linked_columns is not None and len(self._linked[cell.id]) == 1:
                 strip = _marked(strip, *picture.cells_of(within, *self._linked_columns), look.linked)
             strip = Strip(list(Segment.apply_style(strip, look.code + look.linked_line if linked else look.code)))
+            if gutter:
+                strip = Strip.join([strip, self._costs(cell, place, gutter, look) if first else Strip.blank(gutter)])
             if first and (linked or failed):
                 marker = Segment("▸ ", look.error if failed else look.accent)
         elif kind == "output":
             marker = Segment("│ ", look.error if picture.drawn[place].kind == "error" else look.faint)
+        elif kind == "hint":
+            marker = Segment("◆ " if first else "  ", look.accent)
         elif kind == "gap":
             strip = self._footnote(cell, run, look, width - MARGIN - _RIGHT)
         margin = self._margin(index, cell, run, within, kind, look)
@@ -322,6 +372,26 @@ class NotebookView(ScrollView, can_focus=True):
                 style = look.faint
         return [bar, Segment(f"{count:>5}", style)]
 
+    def _costs(self, cell: Cell, line: int, width: int, look: Look) -> Strip:
+        """What a source line cost: a bar of its share, time, time of backward, calls."""
+        cost = self.cost_of(cell.id, line + 1)
+        if cost is None:
+            return Strip([Segment(" " * width)])
+        seconds, back = cost["seconds"], cost["backward_seconds"]
+        share = (seconds + back) / self.most_seconds if self.most_seconds else 0.0
+        heat = look.error if share > 0.66 else look.warning if share > 0.33 else look.accent
+        if width < GUTTER:
+            return Strip([Segment(f"{time_text(seconds + back):>{width - 1}} ", heat)])
+        return Strip(
+            [
+                Segment(" " + bar(share, 4), heat),
+                Segment(f"{time_text(seconds):>8}", look.text),
+                Segment(f"{'↩' + time_text(back) if back else '':>9}", look.muted),
+                Segment(f"{count_text(cost['launches'] or cost['calls']):>4}× " if cost["calls"] < 1e4 or cost["launches"]
+                        else f"{count_text(cost['calls']):>4}× "[:5], look.muted),
+            ]
+        ).crop_extend(0, width, None)  # fmt: skip
+
     def _footnote(self, cell: Cell, run: CellRun | None, look: Look, width: int) -> Strip:
         """The row below a cell says how its last run went, where that is worth a word."""
         if run is None or cell.cell_type != "code":
@@ -329,7 +399,7 @@ class NotebookView(ScrollView, can_focus=True):
         time = f"{run.seconds:.1f} s" if run.seconds < 60 else f"{run.seconds / 60:.0f} min {run.seconds % 60:.0f} s"
         text, style = {
             "running": (f"running, {self._elapsed():.0f} s" if self._elapsed() >= 1 else "running", look.accent),
-            "waiting": ("waiting", look.warning),
+            "waiting": (f"waiting, number {self.queue_place(cell.id)} in line", look.warning),
             "ok": (time if run.seconds >= 0.1 else "", look.faint),
             "error": (f"failed after {time}", look.error),
             "interrupted": (f"interrupted after {time}", look.warning),
@@ -349,6 +419,7 @@ class NotebookView(ScrollView, can_focus=True):
         """A person scrolls: keep nothing on the screen that would pull the view back."""
         self.following = None
         self.keep_current = False
+        self.let_go_by_hand = True
 
     def on_mouse_scroll_down(self) -> None:
         self.let_go()
@@ -372,7 +443,13 @@ class NotebookView(ScrollView, can_focus=True):
         place = None
         if shown.kind == "source" and event.x >= MARGIN - 1:
             place = picture.place_in_source(within, event.x - MARGIN)
-        self.post_message(self.Pressed(index, shown, place, event.chain > 1))
+        output_row = None
+        if shown.kind == "output":
+            first = within
+            while not picture.rows[first].first:
+                first -= 1
+            output_row = (shown.place, within - first)
+        self.post_message(self.Pressed(index, shown, place, event.chain > 1, output_row))
 
 
 def _marked(strip: Strip, start: int, end: int, style: Style) -> Strip:

@@ -6,6 +6,7 @@ knows no widgets: notebook_view.py puts margins and highlights around these rows
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -32,16 +33,17 @@ _CONSOLE = Console(force_terminal=True, color_system="truecolor", legacy_windows
 
 @dataclass(frozen=True)
 class Frame:
-    """What pictures depend on beside their cells. `width` is that of the text, without the margin."""
+    """What pictures depend on beside their cells. `width` is that of the text, without the margin and the cost gutter."""
 
     width: int
     look: Look
     numbers: bool = False
+    gutter: int = 0
 
 
 class Row(NamedTuple):
-    """One row of a picture. `kind` is "source", "markdown", "output", "stub" or "gap"; `place` is the number of the
-    source line (from 0) or of the output; `first` marks the first row of a line or of an output."""
+    """One row of a picture. `kind` is "source", "markdown", "output", "stub", "hint" or "gap"; `place` is the number of
+    the source line (from 0), of the output or of the hint; `first` marks the first row of each."""
 
     kind: str
     place: int
@@ -81,7 +83,14 @@ class Picture:
     """One cell, drawn. `outputs` is "shown", "hidden" or "full"; `raw` draws markdown as its source text."""
 
     def __init__(
-        self, cell: Cell, frame: Frame, *, outputs: str = "shown", raw: bool = False, old: Picture | None = None
+        self,
+        cell: Cell,
+        frame: Frame,
+        *,
+        outputs: str = "shown",
+        raw: bool = False,
+        old: Picture | None = None,
+        hints: Sequence[dict[str, Any]] = (),
     ):
         self.cell_id = cell.id
         self.frame = frame
@@ -91,6 +100,7 @@ class Picture:
         self._kept: list[tuple[dict[str, Any], object, Drawn]] = []
         self._strips: dict[int, Strip] = {}
         self._markdown: tuple[tuple[Segment, ...], ...] = ()
+        self._hints: list[list[Text]] = []
         self._source = cell.source.expandtabs(TAB)
         self._language = {"code": "python", "markdown": "markdown"}.get(cell.cell_type, "")
         self._lines = self._source.split("\n")
@@ -104,6 +114,7 @@ class Picture:
         self.source_rows = len(self.rows)
         if cell.cell_type == "code":
             self._add_outputs(cell, outputs, old)
+            self._add_hints(hints)
         self.rows.append(Row("gap", 0, True))
 
     @property
@@ -143,6 +154,18 @@ class Picture:
             self._kept.append((output, (content, mode), drawn))
             self.drawn.append(drawn)
             self.rows.extend(Row("output", number, line == 0) for line in range(len(drawn.lines)))
+
+    def _add_hints(self, hints: Sequence[dict[str, Any]]) -> None:
+        look = self.frame.look
+        for number, hint in enumerate(hints):
+            line = f"line {hint['line']}: " if hint.get("line") else ""
+            said = Text.assemble(
+                (line, look.accent), (ansi.inert(hint["text"]), look.text), ("  ", look.text),
+                (ansi.inert(hint["advice"]), look.soft), end="",
+            )  # fmt: skip
+            drawn = list(said.wrap(_CONSOLE, max(20, self.frame.width)))
+            self._hints.append(drawn)
+            self.rows.extend(Row("hint", number, not row) for row in range(len(drawn)))
 
     # -- asking -------------------------------------------------------------------------------------
 
@@ -203,8 +226,8 @@ class Picture:
             if not self._markdown:
                 return Strip([Segment("Empty text: press Enter to write", look.faint)])
             return Strip(list(self._markdown[place]))
-        if kind == "output":
-            lines = self.drawn[place].lines
+        if kind in ("output", "hint"):
+            lines = self.drawn[place].lines if kind == "output" else self._hints[place]
             offset = row
             while not self.rows[offset].first:
                 offset -= 1
@@ -263,6 +286,8 @@ class Pictures:
         self._known: dict[str, Picture] = {}
         self._stale: set[str] = set()
         self._modes: dict[str, str] = {}
+        self.hints: Mapping[str, Sequence[dict[str, Any]]] = {}
+        """What is to be said under each cell."""
         self._raw: str | None = None
 
     @property
@@ -281,8 +306,9 @@ class Pictures:
         if known is not None and cell.id not in self._stale:
             return known
         picture = Picture(
-            cell, self._frame, outputs=self._modes.get(cell.id, "shown"), raw=self._raw == cell.id, old=known
-        )
+            cell, self._frame, outputs=self._modes.get(cell.id, "shown"), raw=self._raw == cell.id, old=known,
+            hints=self.hints.get(cell.id, ()),
+        )  # fmt: skip
         self._known[cell.id] = picture
         self._stale.discard(cell.id)
         return picture

@@ -82,6 +82,17 @@ class RowsView(ScrollView, DirectKeys, can_focus=True):
         """The segments of one row."""
         raise NotImplementedError
 
+    live = False
+    """What is shown changes while a cell runs."""
+
+    def note(self) -> str:
+        """What the table has to say in short, for the head of the panel."""
+        return ""
+
+    def detail(self, number: int) -> list[tuple[str, str]]:
+        """What is known of a row, as (name, text) pairs."""
+        return []
+
     def say(self, sentence: str) -> None:
         """What to show where there are no rows."""
         self._empty = sentence

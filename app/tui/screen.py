@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +25,8 @@ from textual.theme import Theme
 from ..kernel import messages as m
 from ..notebook.document import Cell, Change, Notebook
 from ..notebook.errors import NotebookError
-from .actions import by_name, hints, make_keymap
+from .actions import by_name, hints
+from .ansi import plain
 from .cells import Cells
 from .commands import (
     Commands,
@@ -35,18 +37,26 @@ from .commands import (
     word_before,
 )
 from .dialogs import Prompt, Reader
+from .documents import Documents
+from .finder import Finder
+from .graph_view import GraphView
 from .inspector import Divider, Inspector
 from .keeper import Keeper
 from .keymap import PENDING, shown
-from .linemap import line_after, line_before
+from .keymap_file import load_keymap
+from .links import Links
 from .notebook_pane import NotebookPane
 from .notebook_view import NotebookView
 from .palette import ActionProvider
 from .popup import CompletionPopup
 from .rows_view import RowsView
+from .scrubber import Scrubber
+from .search_bar import SearchBar
 from .session import Kernel, Session
+from .settings import Settings
 from .status import HintBar, StatusBar, StatusFacts
 from .themes import Look, look_of
+from .tracebacks import place_at, places
 
 __all__ = ["KernelEvents", "NotebookScreen"]
 
@@ -87,6 +97,7 @@ class NotebookScreen(Screen[None]):
         notebook: Notebook,
         make_kernel: Callable[[], Kernel],
         clock: Callable[[], float] = time.monotonic,
+        settings: Settings | None = None,
     ) -> None:
         super().__init__()
         self.notebook = notebook
@@ -95,18 +106,31 @@ class NotebookScreen(Screen[None]):
         self.keeper = Keeper(notebook, clock)
         self.commands = Commands(self)
         self._clock = clock
-        self._keymap = make_keymap()
-        self._share = 38
+        self.settings = settings or Settings()
+        self.keymap, self._key_complaints = load_keymap()
+        self._share = self.settings.share
         self._cold = True
         self._look: tuple[Theme, Look] | None = None
+        self._trail = False
+        self._errors_of, self._error_at = "", 0
         self._completion: int | None = None
         self._documentation: int | None = None
         self._stop = notebook.subscribe(self._document_changed)
         self.pane = NotebookPane(
             notebook, self.cells, self.session.runs, self.look, self.take_key, self.session.elapsed, id="notebook"
         )
-        self.inspector = Inspector(self.look, self.cell_name, self._line_that_ran, id="inspector")
-        self.inspector.tape.key_first = self.inspector.variables.key_first = self.take_key
+        self.links = Links(self)
+        self.inspector = Inspector(
+            self.look, self.cell_name, self.links.line_that_ran, self.links.edited, id="inspector"
+        )
+        for table in self.inspector.views.values():
+            table.key_first = self.take_key
+        view = self.pane.view
+        view.cost_of, view.hints, view.queue_place = self.links.cost_of, self.session.hints, self.session.place_in_queue
+        self.finder = Finder(self)
+        self.search = SearchBar(self.look, id="search")
+        self.scrubber = Scrubber(self, id="scrubber")
+        self.documents = Documents(self)
         self.pane.editor.leave = self._walk
         self.divider = Divider(id="divider")
         self.status = StatusBar(self.look, id="status")
@@ -117,6 +141,8 @@ class NotebookScreen(Screen[None]):
             yield self.pane
             yield self.divider
             yield self.inspector
+        yield self.search
+        yield self.scrubber
         yield self.status
         yield self.hints
 
@@ -124,9 +150,15 @@ class NotebookScreen(Screen[None]):
         self.watch(self.app, "theme", self._theme_changed, init=False)
         self.set_focus(self.pane.view)
         self.set_interval(0.2, self._tick)
+        view = self.pane.view
+        view.show_hints = self.settings.hints
+        if self.settings.line_numbers:
+            view.numbers = True
         self._arrange()
         self.refresh_status()
         self.session.start()
+        for sentence in self._key_complaints:
+            self.notify(sentence, severity="warning", timeout=10)
 
     def keep_everything(self) -> None:
         """The app is about to fail: what is in the editor goes to the document, and the document to the journal."""
@@ -176,6 +208,10 @@ class NotebookScreen(Screen[None]):
         if self.pane.editing:
             return "edit"
         focused = self.focused
+        if focused is not None and self.search in focused.ancestors:
+            return "search"
+        if focused is self.scrubber:
+            return "steps"
         return "inspector" if focused is not None and self.inspector in focused.ancestors else "command"
 
     def on_key(self, event: events.Key) -> None:
@@ -190,7 +226,7 @@ class NotebookScreen(Screen[None]):
         if self.mode == "edit" and event.key == "tab" and self._can_complete():
             self.ask_completions()
             return True
-        action = self._keymap.feed(self.mode, event.key, self._clock())
+        action = self.keymap.feed(self.mode, event.key, self._clock())
         if action is None:
             self.refresh_status()
             return False
@@ -217,6 +253,10 @@ class NotebookScreen(Screen[None]):
             self.run_worker(result, group="action", exit_on_error=True)  # type: ignore[arg-type]
         self.refresh_status()
 
+    def on_search_bar_asked(self, event: SearchBar.Asked) -> None:
+        event.stop()
+        self.finder.asked(event.what)
+
     def on_hint_bar_clicked(self, event: HintBar.Clicked) -> None:
         event.stop()
         self.act(event.action)
@@ -242,6 +282,7 @@ class NotebookScreen(Screen[None]):
 
     def select(self, index: int, *, extend: bool = False, keep: bool = False) -> None:
         """Select a cell and show it. `keep` leaves a selected range as it is."""
+        self.stop_trail()
         if not keep:
             self.cells.select(index, extend=extend)
         current = self.cells.current
@@ -268,12 +309,82 @@ class NotebookScreen(Screen[None]):
             self.pane.start_editing()
         elif kind == "stub":
             self.commands.toggle_output()
+        elif kind == "hint":
+            self._go_to_hint(event.index, event.row.place)
+        elif (
+            kind == "output" and event.output_row is not None and self._go_to_traceback(event.index, *event.output_row)
+        ):
+            return
         else:
             self.set_focus(self.pane.view, scroll_visible=False)
         self.pane.view.link({})
         self.pane.view.refresh()
         self._mark_place()
         self.refresh_status()
+
+    def _go_to_hint(self, index: int, number: int) -> None:
+        hints = self.session.hints.get(self.notebook.cells[index].id, ())
+        if number < len(hints):
+            self.links.show_source(hints[number], edit=True)
+
+    def _go_to_traceback(self, index: int, number: int, row: int) -> bool:
+        """A click on a traceback: to the line it names."""
+        drawn = self.pane.view.picture(index).drawn[number]
+        if drawn.kind != "error":
+            return False
+        place = place_at([line.plain for line in drawn.lines], row)
+        return place is not None and self._go_to_count(*place)
+
+    def _go_to_count(self, count: int, line: int) -> bool:
+        """Put the cursor on a line of the cell that ran as number `count`."""
+        cell = self.session.cell_of_count(count)
+        return cell is not None and self.go_to_place(*cell, line)
+
+    def go_to_error(self) -> None:
+        """Put the cursor on the line that failed; again, on the line that called it."""
+        cells = [self.cells.current, *self.notebook.cells]
+        for cell in (c for c in cells if c is not None):
+            error = next((o for o in reversed(cell.outputs) if o.get("output_type") == "error"), None)
+            if error is None:
+                continue
+            text = plain("\n".join(map(str, error.get("traceback") or ())))
+            found = places(text.split("\n"))[::-1]
+            run = self.session.runs.get(cell.id)
+            if not found and run is not None and run.error_line:
+                self.go_to_place(cell.id, run.revision, run.error_line)
+                return
+            if not found:
+                continue
+            if self._errors_of != cell.id:
+                self._errors_of, self._error_at = cell.id, 0
+            count, line = found[self._error_at % len(found)]
+            self._error_at += 1
+            if not self._go_to_count(count, line):
+                self.notify("The cell that failed there is not known any more; run it again.", timeout=4)
+            return
+        self.notify("No cell has an error.", timeout=2)
+
+    def mark_dynamic(self) -> None:
+        """For the chosen recompilation: write the line that makes one graph serve all sizes above the call."""
+        panel = self.inspector
+        fix = panel.breaks.fix_at(panel.breaks.cursor) if panel.tab == "breaks" else None
+        if fix is None or not fix["dimension"]:
+            self.notify("Choose a recompilation in the Breaks tab whose size changed.", timeout=4)
+            return
+        name, dimension = fix["dimension"]
+        line = f"torch._dynamo.mark_dynamic({name}, {dimension})"
+        self.app.copy_to_clipboard(line)
+        self.notify(
+            f"{line} is on the clipboard: put it before the call, where {name} is made. Or compile with dynamic=True.",
+            title="One graph for all sizes",
+            timeout=12,
+        )
+
+    def go_to_place(self, cell_id: str, revision: int | None, line: int) -> bool:
+        """Put the cursor on a line (from 1) of the text a cell had in a revision; False where it is no more."""
+        if self.notebook.find(cell_id) is None:
+            return False
+        return self.links.show_source({"cell": cell_id, "revision": revision, "line": line}, edit=True)
 
     def on_notebook_pane_place_changed(self, event: NotebookPane.PlaceChanged) -> None:
         event.stop()
@@ -300,87 +411,104 @@ class NotebookScreen(Screen[None]):
         self.pane.start_editing((line, 0))
 
     def _mark_place(self) -> None:
-        """Mark the nodes of the line of the cursor, or of the selected cell."""
-        cell = self.cells.current
-        line = self.pane.editor.cursor_location[0] + 1 if self.pane.editing else None
-        self.inspector.tape.mark_line(cell.id if cell is not None else None, line)
-        if self.pane.editing:
-            self.inspector.refresh_head()
+        self.links.mark_place()
 
     def on_rows_view_highlighted(self, event: RowsView.Highlighted) -> None:
         event.stop()
         self.inspector.refresh_head()
-        if event.view is self.inspector.tape:
-            self._go_to_node(event.row)
+        panel, links = self.inspector, self.links
+        if event.view is panel.tape:
+            row = panel.tape.row_at(event.row)
+            links.show_source(row.source if row is not None else None)
+        elif event.view is panel.breaks:
+            fix = panel.breaks.fix_at(event.row)
+            links.show_source(fix["source"] if fix is not None else None)
+        elif event.view is panel.kernels:
+            links.show_sources(panel.kernels.sources_of(event.row))
+        elif event.view is panel.variables and (made := panel.variables.place(event.row)) is not None:
+            if self.cells.select_id(made[0]):
+                self.pane.view.show_cell(self.cells.index)
+                self.pane.view.refresh()
 
     def on_rows_view_chosen(self, event: RowsView.Chosen) -> None:
         event.stop()
-        tape = self.inspector.tape
-        if event.view is not tape:
-            return
-        row = tape.row_at(event.row)
-        if row is not None and row.foldable:
-            tape.toggle(event.row)
-        elif row is not None and row.source is not None and self._go_to_node(event.row):
-            source = row.source
-            lines = self._lines_now(source.cell, source.revision, range(source.line - 1, source.line))
-            self.pane.start_editing((lines.start, source.column))
+        panel = self.inspector
+        if event.view is panel.tape:
+            row = panel.tape.row_at(event.row)
+            if row is not None and row.foldable:
+                panel.tape.toggle(event.row)
+            elif row is not None:
+                self.links.show_source(row.source, edit=True)
+        elif event.view is panel.breaks:
+            fix = panel.breaks.fix_at(event.row)
+            self.links.show_source(fix["source"] if fix is not None else None, edit=True)
+        elif event.view is panel.kernels:
+            self.commands.kernel_source()
+        elif event.view is panel.variables and (made := panel.variables.place(event.row)) is not None:
+            if self.cells.select_id(made[0]):
+                self.set_focus(self.pane.view, scroll_visible=False)
+                self.select(self.cells.index)
+        elif event.view is panel.device and (device := panel.device.device_at(event.row)) is not None:
+            self.switch_device(device)
 
-    def _go_to_node(self, number: int) -> bool:
-        """Show and highlight the source lines of a row of the tape; False where they are in no cell of the notebook."""
-        row = self.inspector.tape.row_at(number)
-        view = self.pane.view
-        source = row.source if row is not None else None
-        if source is None or not source.cell or not self.cells.select_id(source.cell):
-            view.link({})
-            return False
-        lines = self._lines_now(source.cell, source.revision, range(source.line - 1, max(source.line, source.end_line)))
-        view.settle()
-        if not lines:
-            self.notify("This line was edited since it ran.", timeout=2)
-            view.link({})
-            view.show_cell(self.cells.index)
-            return False
-        view.link({source.cell: lines}, (source.column, source.end_column) if len(lines) == 1 else None)
-        view.show_line(self.cells.index, lines.start)
-        view.refresh()
-        self.inspector.tape.mark_line(source.cell, lines.start + 1)
-        self.refresh_status()
-        return True
+    def on_graph_view_highlighted(self, event: GraphView.Highlighted) -> None:
+        event.stop()
+        self.inspector.refresh_head()
+        node = event.view.node
+        if node is not None and node.source is not None:
+            self.links.show_source(node.source)
 
-    def _lines_now(self, cell: str, revision: int | None, lines: range) -> range:
-        """Where lines (from 0) of the text that ran stand in the text of now; empty where they were edited."""
-        ran, now = self.session.text_that_ran(cell, revision), self.notebook.cell(cell).source
-        if ran is None or ran == now:
-            return lines
-        found = [place for line in lines if (place := line_after(ran, now, line)) is not None]
-        return range(found[0], found[-1] + 1) if found else range(0)
-
-    def _line_that_ran(self, cell: str, revision: int | None, line: int) -> int | None:
-        """The line (from 1) of the text that ran which is line `line` of the text of now."""
-        ran = self.session.text_that_ran(cell, revision)
-        if ran is None:
-            return line
-        before = line_before(ran, self.notebook.cell(cell).source, line - 1)
-        return None if before is None else before + 1
+    def on_graph_view_chosen(self, event: GraphView.Chosen) -> None:
+        event.stop()
+        node = event.view.node
+        if node is not None:
+            self.links.show_source(node.source, edit=True)
 
     # -- the kernel ---------------------------------------------------------------------------------
 
-    def run_cells(self, cells: Iterable[Cell], *, follow: bool = False) -> None:
-        """Queue cells; says why where that is impossible. With `follow` the outputs of the last one stay in view."""
+    def run_cells(self, cells: Iterable[Cell], *, follow: bool = False, trail: bool = False) -> None:
+        """Queue cells; says why where that is impossible. With `follow` the outputs of the last one stay in view, with
+        `trail` each cell is shown as it begins, until a person goes somewhere else."""
         self.pane.editor.history.checkpoint()
         self.notebook.checkpoint()
         cells = list(cells)
         self.pane.view.following = cells[-1].id if follow and cells else None
+        self._trail = trail and not self.pane.editing
+        self.pane.view.let_go_by_hand = False
+        self._errors_of = ""
         said = self.session.run(cells)
         if said:
             self.notify(said, severity="warning", timeout=6)
         self.refresh_status()
 
+    def stop_trail(self) -> None:
+        """A person goes somewhere: the view no longer moves with the running cell."""
+        if self._trail:
+            self._trail = False
+            self.pane.view.following = None
+
+    def _follow_trail(self, cell_id: str) -> None:
+        """A cell of "run all" begins: show it, and then its outputs as they grow."""
+        view = self.pane.view
+        if view.let_go_by_hand or self.pane.editing:
+            self.stop_trail()
+            return
+        try:
+            index = self.notebook.index_of(cell_id)
+        except KeyError:
+            return
+        view.following = None
+        view.settle()
+        view.show_cell(index)
+        view.following = cell_id
+
     def restart_kernel(self) -> None:
         """A fresh kernel. The document stays."""
         self.session.restart()
         self.inspector.variables.take([])
+        if self.pane.view.costs_shown:
+            self.session.measure(True)
+        self._take_captures()
         self.notify("The kernel restarts. The document is untouched.", timeout=3)
         self.pane.view.refresh()
         self.refresh_status()
@@ -392,17 +520,33 @@ class NotebookScreen(Screen[None]):
             self._cold = False
             self.inspector.tape.warm()
         if update.tape and self.session.tape is not None:
-            self.inspector.tape.take(self.session.tape.tape, self.session.tape.live)
+            tape = self.session.tape
+            self.inspector.tape.take(tape.tape, tape.live)
+            self.inspector.graph.offer("tape", partial(_build_tape, tape.tape), live=tape.live)
             self.inspector.refresh_head()
         elif update.finished and self.inspector.tape.live:
-            self.inspector.tape.live = False
+            self.inspector.tape.live = self.inspector.graph.live = False
             self.inspector.refresh_head()
         if update.variables:
             self.inspector.variables.take(self.session.variables)
             self.inspector.refresh_head()
+        if update.captures:
+            self._take_captures()
+        if update.costs:
+            self.take_costs()
+        if update.device or (update.costs and self.session.device):
+            self._take_device(update.device)
+        if update.hints:
+            self.pane.view.hints_changed(update.hints)
+        if update.recording is not None:
+            self.scrubber.take(update.recording)
+        if update.began is not None and self._trail:
+            self._follow_trail(update.began)
         if update.runs:
             self.pane.view.refresh()
             self.inspector.tape.refresh()
+            if self.search.display:
+                self.finder.refresh()
         if update.died is not None:
             self.notify(
                 f"{update.died.reason} {update.died.advice}".strip(),
@@ -418,6 +562,33 @@ class NotebookScreen(Screen[None]):
         if update.input_request is not None:
             self._ask_input(update.input_request)
         self.refresh_status()
+
+    def _take_captures(self) -> None:
+        told = self.session.captures
+        panel = self.inspector
+        panel.breaks.take(told.captures, told.breaks, told.guards)
+        panel.kernels.take(told.captures)
+        offer_captures(panel.graph, told.captures)
+        panel.refresh_head()
+
+    def take_costs(self) -> None:
+        """The costs of lines are others."""
+        view = self.pane.view
+        lines = (line for costs in self.session.costs.values() for line in costs.values())
+        view.most_seconds = max((line["seconds"] + line["backward_seconds"] for line in lines), default=0.0)
+        view.refresh()
+
+    def _take_device(self, told: bool) -> None:
+        info = self.session.device
+        self.inspector.device.take(info, self.session.last_costs)
+        self.inspector.refresh_head()
+        if told and info.get("error"):
+            self.notify(str(info["error"]), severity="error", timeout=8)
+
+    def switch_device(self, device: str) -> None:
+        """Make new tensors on another device from now on."""
+        self.session.ask_device(device)
+        self.notify(f"New tensors are made on {device} from now on; those that exist stay where they are.", timeout=5)
 
     def _ask_input(self, request: m.InputRequest) -> None:
         def answer(text: str | None) -> None:
@@ -436,7 +607,8 @@ class NotebookScreen(Screen[None]):
         said = self.keeper.tick()
         if said:
             self.notify(said, severity="error", timeout=10)
-        if self.session.running is not None or self.session.info.stage or self._keymap.begun:
+        self.documents.look(self._clock())
+        if self.session.running is not None or self.session.info.stage or self.keymap.begun:
             self.refresh_status()
             if self.session.running is not None:
                 self.pane.view.refresh()
@@ -544,11 +716,14 @@ class NotebookScreen(Screen[None]):
         self.inspector.display = shown
         if shown:
             self.inspector.tape.catch_up()
+            self.inspector.graph.catch_up()
         self._arrange()
 
     def go_to_tab(self, tab: str) -> None:
         """Show a tab of the panel and put the keyboard there."""
         self.show_inspector(True)
+        if tab == "device" and self.session.info.state != "dead":
+            self.session.ask_device()
         self.pane.stop_editing(focus=False)
         self.inspector.show(tab)
         self.set_focus(self.inspector.table, scroll_visible=False)
@@ -556,7 +731,8 @@ class NotebookScreen(Screen[None]):
     def resize_inspector(self, steps: int) -> None:
         """Give the panel more (or less) room."""
         near = min(range(len(_SHARES)), key=lambda n: abs(_SHARES[n] - self._share))
-        self._share = _SHARES[max(0, min(near + steps, len(_SHARES) - 1))]
+        self._share = self.settings.share = _SHARES[max(0, min(near + steps, len(_SHARES) - 1))]
+        self.settings.save()
         self._arrange()
 
     def on_divider_dragged(self, event: Divider.Dragged) -> None:
@@ -642,6 +818,7 @@ class NotebookScreen(Screen[None]):
             StatusFacts(
                 file=self.notebook.path.name if self.notebook.path is not None else "untitled",
                 unsaved=self.keeper.unsaved,
+                changed_on_disk=self.documents.changed,
                 kernel=replace(info),
                 running=self._running_name(running),
                 elapsed=self.session.elapsed() if running is not None else 0.0,
@@ -652,7 +829,7 @@ class NotebookScreen(Screen[None]):
                 cells=len(self.notebook),
                 line=line,
                 column=column,
-                pending=shown(self._keymap.begun) if self._keymap.begun else "",
+                pending=shown(self.keymap.begun) if self.keymap.begun else "",
             )
         )
         self.hints.take(hints(mode))
@@ -664,3 +841,13 @@ class NotebookScreen(Screen[None]):
             return f"cell {self.notebook.index_of(cell_id) + 1}"
         except KeyError:
             return "a deleted cell"
+
+
+def _build_tape(tape: dict[str, Any]) -> Any:
+    from ...graphviz_views.tape import build_tape
+
+    return build_tape(tape)
+
+
+def offer_captures(graph: GraphView, captures: list[dict[str, Any]]) -> None:
+    """Let the graph tab show what was compiled, where the views know how to draw it."""

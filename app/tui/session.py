@@ -7,7 +7,7 @@ Texts and outputs live in the document; what the kernel does can never change a 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -27,6 +27,7 @@ class Kernel(Protocol):
     def start(self) -> None: ...
     def send(self, *commands: m.Message) -> None: ...
     def interrupt(self) -> None: ...
+    def cancel(self, cells: Collection[str] | None = None) -> None: ...
     def restart(self, *, force: bool = False) -> None: ...
     def kill(self) -> None: ...
     def close(self) -> None: ...
@@ -68,6 +69,12 @@ class Update:
     documentation: m.Documentation | None = None
     input_request: m.InputRequest | None = None
     died: m.Died | None = None
+    captures: bool = False
+    costs: bool = False
+    hints: set[str] = field(default_factory=set)
+    device: bool = False
+    recording: m.Recording | None = None
+    began: str | None = None
     finished: list[str] = field(default_factory=list)
     runs: set[str] = field(default_factory=set)
 
@@ -84,8 +91,16 @@ class Session:
         self.runs: dict[str, CellRun] = {}
         self.tape: m.Tape | None = None
         self.variables: list[dict[str, Any]] = []
+        self.costs: dict[str, dict[tuple[int, int], dict[str, Any]]] = {}
+        """What the lines of each cell cost when they ran last, by revision and line (`kernel.recorder.costs_json`)."""
+        self.last_costs: dict[str, Any] | None = None
+        self.hints: dict[str, list[dict[str, Any]]] = {}
+        """What a learner may want to hear about the last run of each cell."""
+        self.captures = m.Captures(None, [])
+        self.device: dict[str, Any] = {}
         self._clock = clock
         self._waiting: list[tuple[str, int]] = []
+        self._counts: dict[int, tuple[str, int]] = {}
         self._ran: dict[tuple[str, int], str] = {}
         self._current: str | None = None
         self._last: str | None = None
@@ -108,6 +123,14 @@ class Session:
     def idle(self) -> bool:
         """The kernel is ready and nothing runs or waits."""
         return self.info.state == "idle" and self._current is None and not self._waiting
+
+    def cell_of_count(self, count: int) -> tuple[str, int] | None:
+        """The cell and revision that ran as number `count` in this kernel."""
+        return self._counts.get(count)
+
+    def place_in_queue(self, cell_id: str) -> int:
+        """The place of a cell among those that wait, from 1; 0 where it does not wait."""
+        return next((n for n, (cell, _) in enumerate(self._waiting, 1) if cell == cell_id), 0)
 
     def elapsed(self) -> float:
         """Seconds the running cell has run."""
@@ -145,6 +168,28 @@ class Session:
                 self.runs[cell.id] = CellRun("waiting", revision=cell.revision)
             self.kernel.send(m.Execute(cell.id, cell.revision, cell.source))
         return ""
+
+    def cancel(self, cells: Iterable[Cell] | None = None) -> int:
+        """Take cells (all where `cells` is None) out of the queue; returns how many were in it."""
+        waiting = {cell for cell, _ in self._waiting}
+        chosen = waiting if cells is None else waiting & {cell.id for cell in cells}
+        if chosen:
+            self.kernel.cancel(None if cells is None else sorted(chosen))
+        return len(chosen)
+
+    def measure(self, on: bool) -> None:
+        """Measure every operator of the cells to come, or only the first ones of each."""
+        self.kernel.send(m.Observe(costs=on))
+
+    def ask_recording(self) -> int:
+        """Ask for the steps of the last run; the answer carries the returned number."""
+        self._requests += 1
+        self.kernel.send(m.GetRecording(self._requests))
+        return self._requests
+
+    def ask_device(self, switch: str | None = None) -> None:
+        """Ask what the devices are; with `switch`, new tensors are made there from now on."""
+        self.kernel.send(m.AskDevice(switch))
 
     def _forget_waiting(self) -> None:
         """What waited will not run."""
@@ -191,6 +236,8 @@ class Session:
         self._restarting = not was_dead
         self.info = KernelInfo(torch=self.info.torch, device=self.info.device, python=self.info.python)
         self.variables = []
+        self.captures, self.device = m.Captures(None, []), {}
+        self._counts.clear()
         if was_dead:
             self.kernel.start()
         else:
@@ -265,7 +312,10 @@ class Session:
         """A cell's turn has come: it starts with no outputs."""
         place = next((n for n, (cell, _) in enumerate(self._waiting) if cell == cell_id), None)
         revision = self._waiting.pop(place)[1] if place is not None else 0
-        self._current = self._last = cell_id
+        self._current = self._last = update.began = cell_id
+        self.hints.pop(cell_id, None)
+        self.costs.pop(cell_id, None)
+        update.costs = True
         self.runs[cell_id] = CellRun("running", self._clock(), revision=revision)
         update.runs.add(cell_id)
         if (cell := self._find(cell_id)) is not None:
@@ -326,6 +376,8 @@ class Session:
         if run is not None and run.state in ("running", "waiting"):
             run.state = event.status if event.status in known else "error"  # type: ignore[assignment]
             run.seconds = event.seconds
+        if event.status not in ("aborted", "died"):
+            self._counts[event.execution_count] = (event.cell, run.revision if run is not None else 0)
         if (cell := self._find(event.cell)) is not None and event.status not in ("aborted", "died"):
             cell.execution_count = event.execution_count
             changed[cell.id] = None
@@ -343,6 +395,37 @@ class Session:
         self.variables = event.variables
         update.variables = True
 
+    def _on_costs(self, event: m.Costs, update: Update, changed: dict[str, None]) -> None:
+        for line in event.costs["lines"]:
+            # A line belongs to the cell it stands in, whichever cell called it.
+            self.costs.setdefault(line["cell"], {})[line["revision"], line["line"]] = line
+        self.last_costs = event.costs
+        update.costs = True
+
+    def _on_hints(self, event: m.Hints, update: Update, changed: dict[str, None]) -> None:
+        touched = {cell for cell, hints in self.hints.items() if any(h.get("run") == event.cell for h in hints)}
+        for cell in touched:
+            self.hints[cell] = [h for h in self.hints[cell] if h.get("run") != event.cell]
+        for hint in event.hints:
+            home = hint.get("cell") or event.cell
+            if home is not None:
+                self.hints.setdefault(home, []).append({**hint, "run": event.cell})
+                touched.add(home)
+        update.hints |= touched
+
+    def _on_captures(self, event: m.Captures, update: Update, changed: dict[str, None]) -> None:
+        self.captures = event
+        update.captures = True
+
+    def _on_device_info(self, event: m.DeviceInfo, update: Update, changed: dict[str, None]) -> None:
+        self.device = event.info
+        if event.info.get("device"):
+            self.info.device = event.info["device"]
+        update.device = update.status = True
+
+    def _on_recording(self, event: m.Recording, update: Update, changed: dict[str, None]) -> None:
+        update.recording = event
+
     def _on_completions(self, event: m.Completions, update: Update, changed: dict[str, None]) -> None:
         update.completions = event
 
@@ -357,6 +440,12 @@ class Session:
         self._forget_waiting()
         if (cell := self._give_up("died")) is not None:
             update.runs.add(cell)
+            if (home := self._find(cell)) is not None:
+                # It stays beside what the cell had printed, when the notice is long gone.
+                said = {"output_type": "error", "ename": "KernelDied", "evalue": event.reason,
+                        "traceback": [f"\x1b[31mThe kernel died.\x1b[39m {event.reason}", event.advice]}  # fmt: skip
+                outputs.append_output(home, said)
+                changed[home.id] = None
         self.info = KernelInfo("dead", self.info.torch, self.info.device, self.info.python, event.reason, event.advice)
         self.variables = []
         update.died = event

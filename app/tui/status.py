@@ -30,6 +30,7 @@ class StatusFacts:
 
     file: str = "untitled"
     unsaved: bool = False
+    changed_on_disk: bool = False
     kernel: KernelInfo = field(default_factory=KernelInfo)
     running: str = ""
     elapsed: float = 0.0
@@ -73,14 +74,19 @@ def compose_status(facts: StatusFacts, width: int, look: Look) -> Text:
     styles: dict[str, Style] = {
         name: getattr(look, name) for name in ("error", "warning", "muted", "accent", "success", "text", "strong")
     }
-    name, mark = inert(facts.file), " ●" if facts.unsaved else ""
+    name, mark = (
+        inert(facts.file),
+        (" ●" if facts.unsaved else "") + (" changed on disk" if facts.changed_on_disk else ""),
+    )
     kernel, kernel_style = _kernel_text(facts)
     torch = f"torch is {facts.kernel.torch}" if facts.kernel.torch else ""
     device = facts.kernel.device
     place = f"{facts.cell}/{facts.cells}"
     if facts.line is not None:
         place = f"line {facts.line}, column {facts.column}"
-    mode = {"command": "COMMAND", "edit": "EDIT", "inspector": "PANEL"}.get(facts.mode, facts.mode.upper())
+    mode = {"command": "COMMAND", "edit": "EDIT", "inspector": "PANEL", "search": "FIND", "steps": "STEPS"}.get(
+        facts.mode, facts.mode.upper()
+    )
     if facts.pending:
         mode = f"{facts.pending} …"
     mode_style = {"edit": look.success, "command": look.primary}.get(facts.mode, look.accent)

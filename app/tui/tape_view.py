@@ -165,6 +165,14 @@ class TapeView(RowsView):
 
     # -- links --------------------------------------------------------------------------------------
 
+    def go_to_node(self, node: int) -> bool:
+        """Put the cursor on the row that shows a node of the tape; False where none does."""
+        row = self.outline.row_of(node) if self.outline is not None else None  # type: ignore[arg-type]
+        if row is None:
+            return False
+        self.move_to(row, tell=False)
+        return True
+
     def row_at(self, number: int) -> OutlineRow | None:
         """The row, or None outside."""
         return self._rows[number] if 0 <= number < len(self._rows) else None
@@ -253,8 +261,7 @@ class TapeView(RowsView):
 
     # -- painting -----------------------------------------------------------------------------------
 
-    def summary(self) -> str:
-        """One line about the tape, for the head of the panel."""
+    def note(self) -> str:
         if self.graph is None:
             return ""
         return self.graph.summary()

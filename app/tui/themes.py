@@ -1,22 +1,22 @@
 """The app's themes, and the styles drawn text takes from whichever theme is on.
 
-Two themes are ours (dark and light); any other Textual theme works too, since every style is derived from a
+Dark, light, high contrast and the terminal's own colours are ours; any other Textual theme works too, since every style is derived from a
 theme's roles (primary, accent, success ...) where the theme does not name it.  No widget is known here.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import cycle, islice
 
 from rich.style import Style
 from textual.color import Color
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 from .highlight import PARTS
 
-__all__ = ["DARK", "LIGHT", "THEMES", "Look", "look_of"]
+__all__ = ["CONTRAST", "DARK", "LIGHT", "TERMINAL", "THEMES", "Look", "look_of"]
 
 DARK = Theme(
     name="tapescope-dark",
@@ -98,7 +98,62 @@ LIGHT = Theme(
     },
 )
 
-THEMES = (DARK, LIGHT)
+CONTRAST = Theme(
+    name="tapescope-contrast",
+    dark=True,
+    primary="#7fd4ff",
+    secondary="#ffb3ff",
+    accent="#ffd75f",
+    foreground="#ffffff",
+    background="#000000",
+    surface="#101010",
+    panel="#262626",
+    success="#7dff9a",
+    warning="#ffe066",
+    error="#ff8f8f",
+    variables={
+        "syntax-keyword": "#ffb3ff",
+        "syntax-constant": "#ffd75f",
+        "syntax-string": "#7dff9a",
+        "syntax-number": "#ffd75f",
+        "syntax-function": "#7fd4ff",
+        "syntax-class": "#ffe066",
+        "syntax-builtin": "#5ffff0",
+        "syntax-decorator": "#ffe066",
+        "syntax-comment": "#d0d0d0",
+        "scrollbar": "#7a7a7a",
+        "scrollbar-hover": "#ffffff",
+        "scrollbar-active": "#ffd75f",
+        "scrollbar-background": "#000000",
+        "scrollbar-background-hover": "#000000",
+        "scrollbar-background-active": "#000000",
+        "scrollbar-corner-color": "#000000",
+    },
+)
+
+_ANSI_ROLES = {
+    "primary": "ansi_blue",
+    "secondary": "ansi_magenta",
+    "accent": "ansi_yellow",
+    "foreground": "ansi_default",
+    "background": "ansi_default",
+    "surface": "ansi_default",
+    "panel": "ansi_default",
+    "boost": "ansi_default",
+    "success": "ansi_green",
+    "warning": "ansi_yellow",
+    "error": "ansi_red",
+}
+TERMINAL = Theme(
+    name="tapescope-terminal", dark=True, ansi=True, **_ANSI_ROLES, variables=BUILTIN_THEMES["ansi-dark"].variables
+)
+TERMINAL_LIGHT = Theme(
+    name="tapescope-terminal-light", dark=False, ansi=True, **_ANSI_ROLES,
+    variables=BUILTIN_THEMES["ansi-light"].variables,
+)  # fmt: skip
+
+THEMES = (DARK, LIGHT, CONTRAST, TERMINAL, TERMINAL_LIGHT)
+"""Our themes, the one of the first start first. The last two use the terminal's own sixteen colours and its ground."""
 
 _ROLE_OF_PART = {
     "comment": "muted",
@@ -147,6 +202,8 @@ class Look:
     linked: Style = field(compare=False)
     linked_line: Style = field(compare=False)
     linked_soft: Style = field(compare=False)
+    found: Style = field(compare=False)
+    found_here: Style = field(compare=False)
     edit_line: Style = field(compare=False)
     cursor: Style = field(compare=False)
     selection: Style = field(compare=False)
@@ -167,9 +224,10 @@ def _look(name: str, roles: tuple[tuple[str, str], ...], dark: bool) -> Look:
     def mix(below: str, above: str, amount: float) -> str:
         return Color.parse(role[below]).blend(Color.parse(role[above]), amount).hex6.lower()
 
-    role["soft"] = mix("background", "foreground", 0.8)
-    role["muted"] = mix("background", "foreground", 0.6 if dark else 0.7)
-    role["faint"] = mix("background", "foreground", 0.38 if dark else 0.45)
+    soft, muted, faint = (0.95, 0.85, 0.6) if name == CONTRAST.name else (0.8, 0.6, 0.38) if dark else (0.8, 0.7, 0.45)
+    role["soft"] = mix("background", "foreground", soft)
+    role["muted"] = mix("background", "foreground", muted)
+    role["faint"] = mix("background", "foreground", faint)
 
     def of(key: str, bold: bool | None = None) -> Style:
         return Style(color=role[key], bold=bold)
@@ -207,6 +265,8 @@ def _look(name: str, roles: tuple[tuple[str, str], ...], dark: bool) -> Look:
         linked=Style(bgcolor=mix("surface", "accent", 0.42)),
         linked_line=Style(bgcolor=mix("surface", "accent", 0.17)),
         linked_soft=Style(bgcolor=mix("background", "accent", 0.2)),
+        found=Style(bgcolor=mix("surface", "warning", 0.35)),
+        found_here=Style(color=role["background"], bgcolor=role["warning"]),
         edit_line=Style(bgcolor=mix("surface", "foreground", 0.05)),
         cursor=Style(color=role["background"], bgcolor=role["foreground"]),
         selection=Style(bgcolor=mix("surface", "primary", 0.35)),
@@ -229,7 +289,38 @@ def look_of(theme: Theme, variables: dict[str, str]) -> Look:
         # The terminal's own colours have no value that could be mixed.
         roles[key] = _FALLBACK[theme.dark][key] if colour.ansi is not None else colour.hex6.lower()
     roles.update({key: value for key, value in theme.variables.items() if key.startswith(("syntax-", "plot-"))})
-    return _look(theme.name, tuple(roles.items()), theme.dark)
+    look = _look(theme.name, tuple(roles.items()), theme.dark)
+    return _in_terminal_colours(look) if theme.ansi else look
+
+
+@lru_cache(maxsize=4)
+def _in_terminal_colours(look: Look) -> Look:
+    """The look in the terminal's own colours: its ground everywhere, no mixed shades."""
+
+    def of(colour: str, **more: bool) -> Style:
+        return Style(color=colour, **more)
+
+    grey = "bright_black"
+    plain = Style(color="default", bgcolor="default")
+    low, high = (grey, "blue") if look.dark else ("white", "cyan")
+    colours = {
+        "comment": grey, "keyword": "magenta", "constant": "yellow", "string": "green", "docstring": "green",
+        "escape": "yellow", "number": "yellow", "builtin": "cyan", "self": grey, "class": "yellow",
+        "decorator": "yellow", "function": "blue", "heading": "blue",
+    }  # fmt: skip
+    syntax = {
+        part: Style(color=colours.get(part, "default"), italic=style.italic, bold=style.bold)
+        for part, style in look.syntax.items()
+    }
+    return replace(
+        look, ground=plain, text=of("default"), soft=of("default"), muted=of(grey), faint=of(grey),
+        strong=of("default", bold=True), accent=of("yellow"), primary=of("blue"), success=of("green"),
+        warning=of("yellow"), error=of("red"), code=plain, linked=Style(bgcolor=high, bold=True),
+        linked_line=Style(bgcolor=low), linked_soft=Style(bgcolor=low), edit_line=Style(), cursor=Style(reverse=True),
+        selection=Style(bgcolor=high), found=Style(bgcolor=low, underline=True),
+        found_here=Style(color="black", bgcolor="yellow"), row_cursor=Style(color="default", bgcolor=high),
+        row_cursor_idle=Style(color="default", bgcolor=low), chip=plain, syntax=syntax,
+    )  # fmt: skip
 
 
 def _roles_of(theme: Theme) -> dict[str, str]:

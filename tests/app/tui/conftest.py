@@ -19,6 +19,7 @@ from textual.pilot import Pilot
 from tapescope.app.kernel import messages as m
 from tapescope.app.tui.app import TapescopeApp
 from tapescope.app.tui.screen import NotebookScreen
+from tapescope.app.tui.settings import Settings
 
 SIZE = (120, 40)
 
@@ -44,6 +45,10 @@ class ScriptedKernel:
 
     def restart(self, *, force: bool = False) -> None:
         self.calls.append("force" if force else "restart")
+
+    def cancel(self, cells=None) -> None:
+        self.calls.append("cancel")
+        self.emit(*(m.Executed(c.cell, "aborted", 0, 0.0) for c in self.executed if cells is None or c.cell in cells))
 
     def kill(self) -> None:
         self.calls.append("kill")
@@ -129,8 +134,13 @@ class Driven:
 
 
 @pytest.fixture
-def open_app(tmp_path: Path):
+def open_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """`async with open_app(text) as driven`: the app on a document with that text (percent format)."""
+
+    monkeypatch.setenv("TAPESCOPE_CONFIG_DIR", str(tmp_path / "config"))
+    settings = Settings()
+    settings.toured = True
+    settings.save()
 
     @contextlib.asynccontextmanager
     async def opened(
