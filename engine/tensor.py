@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import dtypes
+from . import dtypes, module_path
 from .device import device as Device
 from .shapes import Size, is_contiguous, numel, wrap_dim
 from .state import state
@@ -255,6 +255,8 @@ class Tensor:
             )
         if requires_grad and self._dtype.category < dtypes.FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if type(self) is not Tensor and self._requires_grad is not requires_grad:
+            module_path.structure_changed()  # a parameter is frozen or thawed
         self._requires_grad = bool(requires_grad)
         return self
 
@@ -344,6 +346,8 @@ class Tensor:
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if type(self) is not Tensor:
+            module_path.structure_changed()  # a parameter may have another type or shape from now on
         self._data, self._dtype, self._storage = value._data, value._dtype, value._storage
         self._strides, self._offset = value._strides, value._offset
 

@@ -95,7 +95,7 @@ def compile(
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if not callable(model):
         raise TypeError(f"torch.compile wants a function or a module, not {type(model).__name__}")
-    if disable or config.disable:
+    if disable or config.disable or "_compile_disabled" in getattr(model, "__dict__", {}):
         return model
     from .backends import lookup_backend
     from .capture.modules import compile_module

@@ -31,7 +31,7 @@ from .kinds import SuperOf, super_attribute
 from .leaves import NEEDS_VALUES, tensor_method
 from .sources import Source
 from .stops import Stop, name_of
-from .values import DELETED, MISSING, CMethod, Lazy, Obj, facet
+from .values import DELETED, MISSING, AttrsFacet, CMethod, Lazy, Obj, facet
 from .world import STRUCTURE, World
 
 if TYPE_CHECKING:
@@ -352,10 +352,17 @@ class Attributes:
         return obj.attrs[name]
 
     def own_dict(self, obj: Obj) -> Any:
-        """`vars(obj)`: reading through it is followed, writing is not."""
-        if obj.written:
-            raise Stop("unsupported-value", f"__dict__ of {obj.source.label}, which was changed")
-        return self.world.wrap(obj.real.__dict__, self.world.sources.attr(obj.source, "__dict__"))
+        """`vars(obj)`."""
+        source = self.world.sources.attr(obj.source, "__dict__")
+        known = self.own_dicts.get(id(obj))
+        if known is None:
+            known = self.own_dicts[id(obj)] = Obj(self.world, obj.real.__dict__, source)
+            known.touched = True
+            known.items = AttrsFacet(known, obj)
+            self.world.from_symbol[id(known)] = (known, obj.real.__dict__, source)
+        return known
+
+    own_dicts: dict[int, Any]
 
     def cell_contents(self, cell: Obj) -> Any:
         value = cell.written.get("cell_contents", MISSING)

@@ -226,7 +226,7 @@ class Containers:
             if type(key) in (int, bool):
                 return part.get(key)
             return part.native()[key]
-        if type(part) is DictFacet:
+        if isinstance(part, DictFacet):
             key = self.key(key)
             value = part.get(key)
             if value is MISSING or value is DELETED:
@@ -265,7 +265,7 @@ class Containers:
                     native[key] = value
                 part.changed()
                 return None
-            if type(part) is DictFacet:
+            if isinstance(part, DictFacet):
                 part.put(self.key(key), value)
                 return None
             raise Stop("mutation", f"Setting an item of a {container.kind.__name__}")
@@ -295,7 +295,7 @@ class Containers:
                 del native[self.concrete(self.index(key))]
                 part.changed()
                 return None
-            if type(part) is DictFacet:
+            if isinstance(part, DictFacet):
                 native = part.native()
                 key = self.key(key)
                 if key not in native:
@@ -420,7 +420,7 @@ class Containers:
             raise Stop("item", "in")
         if type(container) is Obj:
             part = facet(container)
-            if type(part) is DictFacet:
+            if isinstance(part, DictFacet):
                 found = part.get(self.key(item))
                 return (found is not MISSING and found is not DELETED) is not invert
             if part is None:
@@ -504,7 +504,7 @@ class Containers:
             if name == "append" and type(part) is ListFacet:
                 part.append(args[0])
                 return None
-            if type(part) is DictFacet and not kwargs:
+            if isinstance(part, DictFacet) and not kwargs:
                 quick = self._dict_quick(frame, receiver, part, name, args)
                 if quick is not NotImplemented:
                     return quick
@@ -550,9 +550,9 @@ class Containers:
         mapping = self.read(mapping)
         if type(mapping) is Obj:
             part = facet(mapping)
-            if type(part) is DictFacet and self.special(mapping, "keys") is None:
+            if isinstance(part, DictFacet) and self.special(mapping, "keys") is None:
                 return list(part.native().items())
-            if part is None or type(part) is DictFacet:
+            if part is None or isinstance(part, DictFacet):
                 keys = self.elements(frame, self.nested(self.attribute(frame, mapping, "keys"), [], {}))
                 return [(k, self.nested_value(frame, self.getitem(frame, mapping, k))) for k in keys]
         if isinstance(mapping, dict):

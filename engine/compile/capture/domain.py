@@ -47,7 +47,8 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
     def __init__(self, world: World, recorder: Recorder) -> None:
         ConcreteDomain.__init__(self)
         self.world, self.recorder = world, recorder
-        self.class_cache, self.global_cache = {}, {}
+        world.domain = self
+        self.class_cache, self.global_cache, self.own_dicts = {}, {}, {}
         self.state_reads, self.tensor_written, self.tape_nodes, self.grads_known, self.made_classes = {}, {}, {}, {}, {}
         self.builtin_cache: dict[str, Any] = {}
         self.steps = 0

@@ -7,7 +7,7 @@ A guard that fails is explained here too: what it saw when the segment was captu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -233,13 +233,19 @@ class Failure:
 
 def explain_failure(guards: list[Guard], sources: Sources, values: list[Any], extra: dict[str, Any]) -> Failure | None:
     """The first guard that does not hold for `values` (the slots of an entry), or None where all do."""
+    return next(failures(guards, sources, values, extra), None)
+
+
+def failures(guards: list[Guard], sources: Sources, values: list[Any], extra: dict[str, Any]) -> Iterator[Failure]:
+    """The guards that do not hold."""
     space = {**sources.namespace(), **extra, "S": values, "_nth": nth}
     for guard in guards:
         text = full(guard.source, sources.constant)
         try:
             now = eval(text, space)
         except Exception as error:
-            return Failure(guard, _seen(guard), f"nothing ({type(error).__name__})")
+            yield Failure(guard, _seen(guard), f"nothing ({type(error).__name__})")
+            continue
         space["_now"] = now
         try:
             failed = eval(
@@ -249,31 +255,26 @@ def explain_failure(guards: list[Guard], sources: Sources, values: list[Any], ex
         except Exception:
             failed = True
         if failed:
-            if guard.kind == "tensor":
-                old, new, dim = guard.payload.difference(now)
-                return Failure(guard, old, new, (guard.source, dim) if dim is not None else None, now)
-            if guard.kind == "len":
-                return Failure(guard, str(guard.payload), str(len(now)), None, now)
-            if guard.kind == "type":
-                return Failure(guard, guard.payload.__qualname__, type(now).__qualname__, None, now)
-            if guard.kind == "keys":
-                return Failure(guard, _short(list(guard.payload)), _short(list(now)), None, now)
-            if guard.kind == "same":
-                return Failure(
-                    guard,
-                    "one object" if guard.payload else "two objects",
-                    "two objects" if guard.payload else "one object",
-                )
-            if guard.kind in ("has", "has_own"):
-                return Failure(
-                    guard,
-                    "there" if guard.payload else "not there",
-                    "not there" if guard.payload else "there",
-                    None,
-                    now,
-                )
-            return Failure(guard, _seen(guard), _short(now), None, now)
-    return None
+            yield _failure(guard, now)
+
+
+def _failure(guard: Guard, now: Any) -> Failure:
+    if guard.kind == "tensor":
+        old, new, dim = guard.payload.difference(now)
+        return Failure(guard, old, new, (guard.source, dim) if dim is not None else None, now)
+    if guard.kind == "len":
+        return Failure(guard, str(guard.payload), str(len(now)) if hasattr(now, "__len__") else "no length", None, now)
+    if guard.kind == "type":
+        return Failure(guard, guard.payload.__qualname__, type(now).__qualname__, None, now)
+    if guard.kind == "keys":
+        return Failure(guard, _short(list(guard.payload)), _short(list(now)) if hasattr(now, "__iter__") else _short(now), None, now)
+    if guard.kind == "same":
+        words = ("one object", "different objects")
+        return Failure(guard, words[not guard.payload], words[bool(guard.payload)], None, now)
+    if guard.kind in ("has", "has_own"):
+        words = ("not there", "there")
+        return Failure(guard, words[bool(guard.payload)], words[not guard.payload], None, now)
+    return Failure(guard, _seen(guard), _short(now), None, now)
 
 
 def _seen(guard: Guard) -> str:

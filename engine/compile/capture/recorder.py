@@ -222,7 +222,7 @@ class Recorder:
         made = self.graph.create_node("call_method", "item", (node,), {}, symbol.symbol_name() or "")
         place, path = self.place()
         made.meta.update(source=place, module=path, tape=None, val=symbol)
-        made.meta["impure"] = False
+        made.meta["impure"] = True
         if made.name != symbol.symbol_name():
             raise Unrecorded(t)
         self.numbers[made.name] = symbol

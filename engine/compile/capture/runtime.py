@@ -30,7 +30,7 @@ from . import engine_table
 from .calls import STRICT
 from .capture import Failed, capture, source_of
 from .codegen import MISS
-from .guards import Failure, explain_failure
+from .guards import Failure, explain_failure, failures
 from .segments import LIMIT, Entry, Place, flatten, labels_of
 from .sources import full
 from .world import Dynamic, path_of
@@ -267,13 +267,16 @@ class Compiled:
         result = None
         for entry in place.entries:
             assert entry.sources is not None
-            failure = explain_failure(entry.guards, entry.sources, S, _space())
-            if failure is None:
-                failure = self.relation_failure(entry, S)
-            if failure is None:
+            failed = list(failures(entry.guards, entry.sources, S, _space()))
+            if not failed:
+                relation = self.relation_failure(entry, S)
+                failed = [relation] if relation is not None else []
+            if not failed:
                 continue
-            result = result or (entry, failure)
-            self.note_change(failure)
+            if result is None:
+                for failure in failed:
+                    self.note_change(failure)
+                result = (entry, failed[0])
         return result
 
     def note_change(self, failure: Failure) -> None:

@@ -271,6 +271,46 @@ class DictFacet:
         return out
 
 
+class AttrsFacet(DictFacet):
+    """`vars(obj)` of an object that existed before: reads and writes are those of its attributes."""
+
+    __slots__ = ("last", "owner")
+
+    def __init__(self, obj: Obj, owner: Obj) -> None:
+        super().__init__(obj)
+        self.owner = owner
+        self.last: Any = None
+
+    def get(self, key: Any) -> Any:
+        return self.obj.world.domain.get_own(self.owner, key, self.obj.world.is_module(self.owner))
+
+    def put(self, key: Any, value: Any) -> None:
+        self.obj.world.domain.set_own(self.owner, key, value)
+
+    def native(self) -> Any:
+        owner, world = self.owner, self.obj.world
+        world.guards.keys(self.obj.source, tuple(owner.real.__dict__))
+        out = {}
+        for key in owner.real.__dict__:
+            value = self.get(key)
+            if value is not MISSING:
+                out[key] = value
+        out.update({k: v for k, v in owner.written.items() if v is not DELETED})
+        self.last = out
+        return out
+
+    def changed(self) -> Any:
+        before = {k: v for k in self.owner.real.__dict__ if (v := self.get(k)) is not MISSING}
+        before.update({k: v for k, v in self.owner.written.items() if v is not DELETED})
+        for key in before:
+            if key not in self.last:
+                self.put(key, DELETED)
+        for key, value in self.last.items():
+            if key not in before or before[key] is not value:
+                self.put(key, value)
+        return self.last
+
+
 class SetFacet:
     """The elements of a set that existed before."""
 

@@ -91,6 +91,7 @@ class World:
         self.marked: dict[Obj, None] = {}
         """Objects that change, in the order of their first change."""
         self.keep: list[Any] = []
+        self.domain: Any = None
 
     # -- from real to symbolic ------------------------------------------------------------------
 
