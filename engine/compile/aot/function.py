@@ -13,6 +13,7 @@ from typing import Any
 
 from ...state import state
 from ...tensor import Tensor
+from ..fake import is_symbolic
 from ..graph import GraphModule
 from .variant import Variant, build
 
@@ -39,6 +40,8 @@ class AotFunction:
         self.variants: dict[Any, Variant | None] = {}
         self.reason: str | None = None
         self.constants = [n for n, v in gm.constants.items() if isinstance(v, Tensor)]
+        self.plain = [i for i, e in enumerate(self.examples) if isinstance(e, _PLAIN) and not is_symbolic(e)]
+        """Inputs whose values are part of the compiled code."""
         self.touches_grads = bool(gm.meta.get("moves_gradients")) or any(
             (n.target if isinstance(n.target, str) else getattr(n.target, "__name__", "")) in _MOVES_GRADIENTS
             for n in gm.graph
@@ -53,16 +56,21 @@ class AotFunction:
         variant = self.variants.get(key, _MISSING)
         if variant is _MISSING:
             variant = self.variants[key] = self._compile(given)
-        if variant is None or _share_memory(given, variant):
+        if variant is None or (variant.guard is not None and not variant.guard(given)) or _share_memory(given, variant):
             return self.gm(*inputs)
         return variant(given)
 
     def _key(self, given: list[Any]) -> Any:
         """What of the inputs' gradients the compiled code depends on."""
         needs = tuple([isinstance(t, Tensor) and t.requires_grad for t in given])
+        plain = tuple([(type(given[i]), given[i]) for i in self.plain]) if self.plain else ()
         if not self.touches_grads:
-            return (state.grad_enabled, needs if state.grad_enabled else None)
-        return (state.grad_enabled, needs, tuple([isinstance(t, Tensor) and t._grad is not None for t in given]))
+            return (state.grad_enabled, needs if state.grad_enabled else None, plain)
+        return (
+            state.grad_enabled, needs, plain,
+            tuple([isinstance(t, Tensor) and t._grad is not None for t in given]),
+            tuple([isinstance(t, Tensor) and (bool(t._hooks) or "_kept_accumulator" in t.__dict__) for t in given]),
+        )  # fmt: skip
 
     def _compile(self, given: list[Any]) -> Variant | None:
         try:
@@ -74,6 +82,7 @@ class AotFunction:
             return None
 
 
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _MISSING: Any = object()
 
 

@@ -44,6 +44,8 @@ class Recorder:
         """What `item()` gives, see `FakeBackend`."""
         self._backends: dict[str, FakeBackend] = {}
         self._values: dict[int, tuple[FakeArray, Node, int]] = {}
+        self.objects: dict[int, tuple[Any, Node]] = {}
+        """Inputs that are no tensors and no plain values, by identity."""
         self._views: list[FakeArray] = []  # kept, as arrays are known by their identity
         self._links: dict[int, tuple[Op, FakeArray, tuple[Any, ...]]] = {}
 
@@ -109,6 +111,8 @@ class Recorder:
             return {k: self.argument(v) for k, v in a.items()}
         if isinstance(a, np.ndarray):  # an index that was met as a real tensor
             return self._constant(_real(a, FROM_NUMPY[a.dtype], "cpu"), "index")
+        if id(a) in self.objects:
+            return self.objects[id(a)][1]
         data = getattr(a, "_data", None)
         return self.value(data) if type(data) is FakeArray else a
 

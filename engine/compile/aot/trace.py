@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...autograd.op_node import saved_tensor_hooks
 from ...func.trees import flatten
+from ...observe import bus
 from ...state import state
 from ...tensor import Tensor
 from ..fake import DataDependent, FakeArray, ShapeEnv, SymFloat, fake_like, fake_mode, is_fake, is_symbolic
@@ -61,9 +63,18 @@ class Tracing:
 
     @contextmanager
     def active(self) -> Any:
-        """New tensors are fakes of this recording."""
-        with fake_mode(self.recorder.backend):
-            yield self
+        """New tensors are fakes of this recording; the tape's hooks, modes and the bus see nothing of it."""
+        hooks, heard, modes = list(saved_tensor_hooks), (bus.op, bus.backward, bus.node), state.modes
+        saved_tensor_hooks.clear()
+        bus.op = bus.backward = bus.node = False
+        state.modes = ()
+        try:
+            with fake_mode(self.recorder.backend):
+                yield self
+        finally:
+            saved_tensor_hooks.extend(hooks)
+            bus.op, bus.backward, bus.node = heard
+            state.modes = modes
 
     def add_input(self, value: Any, name: str) -> Any:
         """A placeholder for a value: a fake twin for a tensor, the value itself for others. Returns what the function gets."""
@@ -78,6 +89,10 @@ class Tracing:
             value = twin
         else:
             node.meta["val"] = value
+            if not is_symbolic(value) and not isinstance(
+                value, (int, float, complex, str, bytes, tuple, list, dict, type(None))
+            ):
+                self.recorder.objects[id(value)] = (value, node)  # a generator of random numbers
         self.inputs.append(value)
         self.nodes.append(node)
         return value

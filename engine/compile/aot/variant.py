@@ -6,6 +6,7 @@ parameters, then its constants); gradients that are there already when the graph
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -147,6 +148,8 @@ class Variant:
         self.watched_inputs: list[int] = []
         self.watched_outputs: list[int] = []
         self.symbols: dict[str, tuple[int, int]] = {}
+        self.guard: Callable[[list[Any]], bool] | None = None
+        """Relations of symbolic sizes that must hold, beside those of whoever captured the graph."""
         self.replay: Callable[[list[Any]], Any] = lambda given: None
         """Runs the level-1 graph."""
         self.replays: dict[int, int] = {}
@@ -167,7 +170,9 @@ class Variant:
         if edges is not None:
             node = CompiledFunctionBackward(None, edges)
             node.variant = self
-            node.given = [(weakref.ref(t), None) if isinstance(t, Tensor) else (None, t) for t in given]
+            node.given = (
+                [(weakref.ref(t), None) if isinstance(t, Tensor) else (None, t) for t in given] if self.replays else ()
+            )
             node.outputs = tuple(
                 [(made[i]._data.shape, made[i]._dtype, made[i]._storage.backend.name) for i in self.differentiable]
             )
@@ -255,24 +260,23 @@ def build(owner: Any, given: list[Any]) -> Variant:
     names = [n.name for n in gm.graph.placeholders] + owner.constants
     twins: list[Any] = []
     edges: list[Any] = []
-    before, state.modes = state.modes, ()
-    try:
-        with tracing.active():
-            for i, (value, name) in enumerate(zip(given, names, strict=True)):
-                example = owner.examples[i] if i < len(owner.examples) else value
-                twins.append(_twin(tracing, value, example, name))
-            for t, real in zip(twins, given, strict=True):
-                edges.append(gradient_edge(t) if isinstance(t, Tensor) and real.requires_grad else None)
-            if owner.touches_grads:
-                for i, (t, real) in enumerate(zip(twins, given, strict=True)):
-                    if isinstance(real, Tensor) and real._grad is not None:
-                        t._grad = _twin(tracing, real._grad, real._grad, f"{names[i]}_grad")
-                        out.grad_inputs.append(i)
-            tracing.constants = dict(zip(owner.constants, twins[len(names) - len(owner.constants) :], strict=True))
-            result = run_level1(tracing, gm, twins[: len(names) - len(owner.constants)])
-            _assemble(out, owner, tracing, twins, given, edges, result)
-    finally:
-        state.modes = before
+    known = len(env.records) if env is not None else 0
+    with tracing.active():
+        for i, (value, name) in enumerate(zip(given, names, strict=True)):
+            example = owner.examples[i] if i < len(owner.examples) else value
+            twins.append(_twin(tracing, value, example, name))
+        for t, real in zip(twins, given, strict=True):
+            edges.append(gradient_edge(t) if isinstance(t, Tensor) and real.requires_grad else None)
+        if owner.touches_grads:
+            if any(isinstance(t, Tensor) and (t._hooks or "_kept_accumulator" in t.__dict__) for t in given):
+                raise RuntimeError("a hook of a tensor runs in the backward pass inside the graph")
+            for i, (t, real) in enumerate(zip(twins, given, strict=True)):
+                if isinstance(real, Tensor) and real._grad is not None:
+                    t._grad = _twin(tracing, real._grad, real._grad, f"{names[i]}_grad")
+                    out.grad_inputs.append(i)
+        tracing.constants = dict(zip(owner.constants, twins[len(names) - len(owner.constants) :], strict=True))
+        result = run_level1(tracing, gm, twins[: len(names) - len(owner.constants)])
+        _assemble(out, owner, tracing, twins, given, edges, result)
     results = {p.index: i for i, p in enumerate(out.places) if p.kind == "value"}
     random = any(is_random(n) for n in out.joint.graph)  # type: ignore[union-attr]
     if not random and not out.mutated and not out.grads and all(i in results for i in out.differentiable):
@@ -280,7 +284,24 @@ def build(owner: Any, given: list[Any]) -> Variant:
     parameters = len(names) - len(owner.constants)
     out.replay = lambda given: gm(*given[:parameters])
     _compile(out, owner)
+    if env is not None and len(env.records) > known:
+        out.guard = _guard(out, env.records[known:])
     return out
+
+
+def _guard(out: Variant, records: list[Any]) -> Callable[[list[Any]], bool] | None:
+    """A check of what tracing and compiling asked about sizes, after the caller's own guards were made."""
+    needed = dict.fromkeys(s for r in records for s in r.symbols)
+    if any(s not in out.symbols for s in needed):
+        return None
+    lines = []
+    for s in needed:
+        i, d = out.symbols[s]
+        lines.append(f"    {s} = given[{i}]" + ("" if d < 0 else f"._data.shape[{d}]"))
+    source = "def guard(given):\n" + "\n".join(lines) + f"\n    return {' and '.join(f'({r.text})' for r in records)}\n"
+    space: dict[str, Any] = {"math": math}
+    exec(source, space)
+    return space["guard"]
 
 
 def _twin(tracing: Tracing, value: Any, example: Any, name: str) -> Any:
@@ -525,6 +546,11 @@ def _compile(out: Variant, owner: Any) -> None:
     else:
         parts = partition(joint, out.count, tangents)
         out.forward_graph, out.backward_graph = parts.forward, parts.backward
+        # What is saved is watched anyway.
+        names, kept = [n.name for n in joint.graph.placeholders], set(parts.saved)
+        out.watched_inputs = [i for i in out.watched_inputs if names[i] not in kept]
+        returned = joint.graph.output_node.args[0]
+        out.watched_outputs = [o for o in out.watched_outputs if getattr(returned[o], "name", "") not in kept]
         out.decisions, out.tensors_saved = parts.decisions, parts.tensors
         out.backward = owner.backward_compiler(
             parts.backward, [n.meta.get("val") for n in parts.backward.placeholders()]

@@ -151,3 +151,53 @@ def test_saved_tensors_hooks_see_what_is_saved():
         y = compiled(x)
     y.sum().backward()
     assert seen
+
+
+def test_hooks_of_leaves_run_inside_and_outside():
+    seen = []
+
+    def made():
+        w = torch.ones(2, requires_grad=True)
+        w.register_hook(lambda g: seen.append(g.tolist()) or g * 2)
+        return w
+
+    w = made()
+    ahead(lambda w: (w * 3).sum(), [w])(w).backward()
+    assert seen == [[3.0, 3.0]] and w.grad.tolist() == [6.0, 6.0]
+    w = made()
+    compiled = ahead(lambda w: (w * 3).sum().backward(), [w])
+    compiled(w)
+    assert seen == [[3.0, 3.0]] * 2 and w.grad.tolist() == [6.0, 6.0]
+    assert compiled.reason is not None and "hook" in compiled.reason
+
+
+def test_plain_inputs_are_part_of_the_code():
+    x = torch.ones(2)
+    compiled = ahead(lambda x, n, kind: x * n if kind == "times" else x + n, [x, 2, "times"])
+    assert compiled(x, 2, "times").tolist() == [2.0, 2.0]
+    assert compiled(x, 3, "times").tolist() == [3.0, 3.0]
+    assert compiled(x, 3, "plus").tolist() == [4.0, 4.0]
+
+
+def test_generators_are_inputs():
+    generators = [torch.Generator().manual_seed(s) for s in (1, 2)]
+    x = torch.ones(3)
+    compiled = ahead(lambda x, g: x + torch.rand(3, generator=g), [x, generators[0]])
+    for s, generator in zip((1, 2), generators, strict=True):
+        wanted = x + torch.rand(3, generator=torch.Generator().manual_seed(s))
+        assert torch.equal(compiled(x, generator), wanted)
+    assert compiled.reason is None and len(compiled.variants) == 1
+
+
+def test_tracing_is_silent():
+    from tapescope.engine.observe import bus
+
+    heard = []
+    unsubscribe = bus.subscribe(heard.append, ["op"])
+    try:
+        x = torch.ones(2, requires_grad=True)
+        compiled = ahead(lambda x: x.exp(), [x])
+        compiled(x)
+    finally:
+        unsubscribe()
+    assert [r.op for r in heard] == ["exp"]
