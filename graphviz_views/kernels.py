@@ -41,6 +41,7 @@ def kernels_of(capture: Any) -> dict[str, Any]:
     """The kernels of all segments of a capture as one list, in the order of the segments."""
     kernels: list[Any] = []
     refused: list[Any] = []
+    passes: dict[str, int] = {}
     device, peaks = "", [0, 0]
     for segment in map(reading.mapping, reading.items(reading.mapping(capture).get("segments"))):
         own = reading.mapping(segment.get("kernels"))
@@ -48,11 +49,14 @@ def kernels_of(capture: Any) -> dict[str, Any]:
         device = device or reading.text(own.get("device"))
         kernels += [{**reading.mapping(k), "segment": name} for k in reading.items(own.get("kernels"))]
         refused += [{**reading.mapping(r), "segment": name} for r in reading.items(own.get("refused"))]
+        for done in map(reading.mapping, reading.items(own.get("passes"))):
+            name = reading.text(done.get("name"))
+            passes[name] = passes.get(name, 0) + (reading.integer(done.get("rewrites")) or 0)
         for n, field in enumerate(("peak_bytes", "eager_peak_bytes")):
             peaks[n] = max(peaks[n], reading.integer(own.get(field)) or 0)
     return {
         "version": KERNELS_VERSION, "device": device, "kernels": kernels, "refused": refused,
-        "peak_bytes": peaks[0] or None, "eager_peak_bytes": peaks[1] or None, "passes": [],
+        "peak_bytes": peaks[0] or None, "eager_peak_bytes": peaks[1] or None, "passes": [{"name": name, "rewrites": count} for name, count in passes.items()],
     }  # fmt: skip
 
 

@@ -13,6 +13,9 @@ from dataclasses import replace
 from .model import Node, Outer, build_scopes, module_path
 
 MIN_TURNS = 3
+_NESTED = 3
+"""How many loops inside each other are looked for."""
+
 MAX_TURN = 64
 """Longest turn that is looked for, in nodes and scopes side by side."""
 
@@ -42,7 +45,18 @@ def cell_paths(nodes: Sequence[Node]) -> list[Node]:
 
 
 def with_turns(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes with the turns of loops among their scopes."""
+    """The nodes with the turns of loops among their scopes, and the turns of loops inside of those."""
+    found = list(nodes)
+    for _ in range(_NESTED):
+        turned = _turned(found)
+        if turned is None:
+            break
+        found = turned
+    return found
+
+
+def _turned(nodes: list[Node]) -> list[Node] | None:
+    """The nodes with the turns of the outermost loops that have none yet; None where there is no loop."""
     scopes, _ = build_scopes(nodes, {})
     index = {node.id: i for i, node in enumerate(nodes)}
     codes: dict[object, int] = {}
@@ -80,7 +94,7 @@ def with_turns(nodes: Sequence[Node]) -> list[Node]:
                 begin = first + turn * period
                 turns.append((starts[begin], starts[begin + period], depth[scope.id], turn + 1))
     if not turns:
-        return list(nodes)
+        return None
     found = list(nodes)
     for start, stop, level, number in sorted(turns, key=lambda t: -t[2]):  # deeper ones first keep `level` right
         for i in range(start, stop):
