@@ -42,6 +42,11 @@ class CompiledFunctionBackward(TapeNode):
 
     __slots__ = ("given", "numbers", "variant", "watched")
 
+    given: Any
+    numbers: Any
+    variant: Any
+    watched: Any
+
     def apply(self, grads: list[Any]) -> list[Any]:
         saved = self.saved
         if saved is None:

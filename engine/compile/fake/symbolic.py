@@ -572,7 +572,8 @@ def _operand(x: Any) -> tuple[str, Any, tuple[str, ...]]:
         return x._code, x.hint, x._symbols
     if isinstance(x, float) and not math.isfinite(x):
         return f"float({str(x)!r})", x, ()
-    text = repr(x.item() if hasattr(x, "item") else x)
+    item = getattr(x, "item", None)  # numpy's numbers
+    text = repr(x if item is None else item())
     return (f"({text})" if text.startswith("-") else text), x, ()
 
 

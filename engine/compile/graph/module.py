@@ -57,9 +57,10 @@ class GraphModule:
         return self._python()
 
     def _python(self) -> PythonCode:
-        if self._printed is None:
-            self._printed = self.graph.python_code(self.name)
-        return self._printed
+        printed = self._printed
+        if printed is None:
+            printed = self._printed = self.graph.python_code(self.name)
+        return printed
 
     @property
     def code(self) -> str:
@@ -69,9 +70,11 @@ class GraphModule:
     @property
     def forward(self) -> Callable[..., Any]:
         """The compiled function, bound to this module."""
-        if self._function is None:
-            self._function = self._python().function(self.filename).__get__(self)
-        return self._function
+        function: Callable[..., Any] | None = self._function
+        if function is None:
+            function = self._function = self._python().function(self.filename).__get__(self)
+        assert function is not None
+        return function
 
     def __call__(self, *inputs: Any) -> Any:
         return self.forward(*inputs)

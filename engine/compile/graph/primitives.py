@@ -18,27 +18,23 @@ from ...ops.table import OPS, Op
 def runner(op: Op) -> Callable[..., Any]:
     """The function that runs one primitive on `(*tensors, *statics)`."""
     count = len(op.tensors)
+    run: Callable[..., Any]
     if op.name in ("view", "unsafe_view"):
-        run = _view
+        run = _named(_view)
     elif op.name == "as_strided":
-        run = _as_strided
+        run = _named(_as_strided)
     elif op.list_input:
-
-        def run(tensors: Any, *statics: Any) -> Any:
-            return dispatch.call(op, tuple(tensors), statics)
-
+        run = lambda tensors, *statics: dispatch.call(op, tuple(tensors), statics)  # noqa: E731
     elif op.kind == "pointwise":
-
-        def run(*args: Any) -> Any:  # type: ignore[misc]
-            return dispatch.pointwise(op, args[:count], args[count:])
-
+        run = lambda *args: dispatch.pointwise(op, args[:count], args[count:])  # noqa: E731
     else:
-
-        def run(*args: Any) -> Any:  # type: ignore[misc]
-            return dispatch.call(op, args[:count], args[count:])
-
+        run = lambda *args: dispatch.call(op, args[:count], args[count:])  # noqa: E731
     run.__name__ = run.__qualname__ = op.name
     return run
+
+
+def _named(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args: function(*args)
 
 
 def _view(t: Any, size: Any) -> Any:
