@@ -54,9 +54,10 @@ def kernels_of(capture: Any) -> dict[str, Any]:
             passes[name] = passes.get(name, 0) + (reading.integer(done.get("rewrites")) or 0)
         for n, field in enumerate(("peak_bytes", "eager_peak_bytes")):
             peaks[n] = max(peaks[n], reading.integer(own.get(field)) or 0)
+    done_by = [{"name": name, "rewrites": count} for name, count in passes.items()]
     return {
         "version": KERNELS_VERSION, "device": device, "kernels": kernels, "refused": refused,
-        "peak_bytes": peaks[0] or None, "eager_peak_bytes": peaks[1] or None, "passes": [{"name": name, "rewrites": count} for name, count in passes.items()],
+        "peak_bytes": peaks[0] or None, "eager_peak_bytes": peaks[1] or None, "passes": done_by,
     }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from .node import ENGINE_FOLDER, resolve_source
 from .snapshot import NODE_LIMIT, snapshot
 
 _PAIRS = re.compile(r"\((\d+(?:x\d+)*) and (\d+(?:x\d+)*)\)")
-_MATCH = re.compile(r"size of tensor a \(.*?\) must match the size of tensor b", re.DOTALL)
+_MATCH = re.compile(r"tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)")
 _MOST_LOCALS = 200
 _WRAPPERS = ("public", "method", "call", "wrapper", "fast", "pointwise", "pointwise_call")
 """Functions of the engine through which operators are called; their names tell nothing."""
@@ -135,8 +135,13 @@ def _disagreeing(operands: list[Tensor], message: str) -> set[int]:
             found |= set((exact or fits)[:1])
         if len(found) == 2:
             return found
-    if _MATCH.search(message):
-        return {0, 1}
+    match = _MATCH.search(message)
+    if match is not None:
+        a, b, dimension = (int(n) for n in match.groups())
+        place = dimension - max(map(len, shapes))  # counted from the right, as broadcasting does
+        sizes = [s[place] if len(s) >= -place else None for s in shapes]
+        if a in sizes and b in sizes:
+            return {sizes.index(a), sizes.index(b)}
     other = next((i for i, s in enumerate(shapes) if s != shapes[0]), 1)
     return {0, other}
 

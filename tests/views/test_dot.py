@@ -7,8 +7,9 @@ import xml.etree.ElementTree as ET
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from views.recorded import Recorder, every, load
+from views.recorded import Recorder, every, graphs, load
 
+from tapescope.graphviz_views.browse import GraphView
 from tapescope.graphviz_views.dot import quoted, tape_dot
 from tapescope.graphviz_views.labels import clean, trim
 from tapescope.graphviz_views.tape import build_tape
@@ -36,6 +37,14 @@ def test_graphviz_accepts_it(need, name, leaves):
     assert groups.count("node") == len(re.findall(r"^ *n\d+ \[", dot, re.MULTILINE))
     assert groups.count("edge") == dot.count(" -> n")
     assert groups.count("cluster") == dot.count("subgraph cluster_")
+
+
+@pytest.mark.parametrize("name", sorted(graphs().keys() - every().keys()))
+def test_graphviz_accepts_captures_kernels_and_large_graphs(need, name):
+    view = GraphView(graphs()[name]())
+    svg = run_dot(need("dot"), view.dot())
+    titles = {line for line in texts(svg)}
+    assert all(box.title in titles for box in view.picture.boxes.values())
 
 
 def test_hostile_labels_are_shown_letter_by_letter(need):
