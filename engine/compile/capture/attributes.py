@@ -6,6 +6,7 @@ A mixin of the domain. Reading guards what decides the answer: the object's own 
 from __future__ import annotations
 
 import enum
+import functools
 import threading
 from types import (
     BuiltinFunctionType,
@@ -235,7 +236,7 @@ class Attributes:
         getter = static(type(found), "__get__")[0]
         if getter is MISSING:
             return self.class_value(found, owner, name)
-        if type(getter) is FunctionType:
+        if type(getter) is FunctionType and not isinstance(found, functools.cached_property):
             descriptor = self.class_value(found, owner, name)
             return self.push(frame, getter, [descriptor, obj, kind], {})
         if type(found).__name__ in ("cached_property", "_tuplegetter", "member_descriptor"):
@@ -245,8 +246,6 @@ class Attributes:
     def _special_descriptor(self, frame: Frame, obj: Any, kind: type, found: Any, name: str) -> Any:
         if type(found).__name__ == "_tuplegetter":
             return found.__get__(obj, kind)
-        import functools
-
         assert isinstance(found, functools.cached_property)
         value = self.nested(found.func, [obj], {})
         self.set_own(obj, name, value)

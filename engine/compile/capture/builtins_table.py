@@ -17,11 +17,12 @@ from typing import Any
 
 from ...tensor import Tensor
 from ..fake import SymFloat, SymInt, is_symbolic, symbolic_call, symbolic_max, symbolic_min
-from ..interpreter.frame import EXHAUSTED, UNBOUND, Frame
+from ..interpreter.classes import build_class
+from ..interpreter.frame import EXHAUSTED, UNBOUND, Convert, Frame
 from ..interpreter.generators import InterpretedGenerator
 from .attributes import static
 from .calls import HANDLERS, PURE, STOPS, SYMBOLIC
-from .kinds import SuperOf, super_attribute
+from .kinds import Note, SuperOf, super_attribute
 from .stops import Stop, name_of
 from .values import MISSING, PLAIN, Lazy, Obj, facet
 
@@ -577,6 +578,44 @@ def _namespace(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
 @entry(globals)
 def _globals(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     return domain.world.obj_for(frame.globals, "globals()")
+
+
+@entry(builtins.__build_class__)
+def _build_class(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    """The class statement: its body is interpreted, the metaclass runs natively."""
+    bases = [domain.read(b) for b in args[2:]]
+    if any(type(b) is Obj for b in bases) or type(args[0]) is not FunctionType:
+        raise Stop("class", str(args[1]))
+    meta = type(bases[0]) if bases else type
+    metaclass = domain.read(kwargs.get("metaclass", meta))
+    if metaclass is not type and not _quiet(metaclass):
+        raise Stop("class", str(args[1]))
+    for base in bases:
+        hook = static(base, "__init_subclass__")[0]
+        if isinstance(hook, classmethod) and hook.__func__.__module__ not in ("abc", "enum", "typing"):
+            raise Stop("class", str(args[1]))
+    step = domain.steps
+    made = build_class(
+        domain, frame, [args[0], domain.read(args[1]), *bases], {k: domain.read(v) for k, v in kwargs.items()}
+    )
+    if type(made) is not Frame:
+        raise Stop("class", str(args[1]))
+    made.note = Note(step, "")
+    finish = made.convert.finish
+
+    def note(f: Frame, cell: Any) -> Any:
+        cls = finish(f, cell)
+        domain.made_classes[id(cls)] = cls
+        domain.made_at[id(cls)] = step
+        return cls
+
+    made.convert = Convert("class", note)
+    return made
+
+
+def _quiet(metaclass: type) -> bool:
+    """Whether making a class with a metaclass has no effects that matter."""
+    return metaclass.__module__ in ("abc", "enum", "typing") or metaclass is type
 
 
 # -- functools, operator, itertools, copy -----------------------------------------------------------

@@ -69,7 +69,7 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
     def special(self, value: Any, name: str) -> Any:
         """The Python function that the type of a value has under the name of a special method; None where it is native or missing."""
         kind = value.kind if type(value) is Obj else type(value)
-        if kind.__module__ == "builtins" or kind is InterpretedGenerator or isinstance(value, Tensor):
+        if kind.__module__ == "builtins" or kind in _NO_METHODS or isinstance(value, Tensor):
             return None
         found, owner = self.of_class(kind, name)
         if type(found) is FunctionType:
@@ -131,6 +131,9 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         if isinstance(frame.names, dict) and name in frame.names:
             return frame.names[name]
         return self.load_global(frame, name)
+
+    def store_name(self, frame: Frame, name: str, value: Any) -> None:
+        frame.names[name] = self.read(value)
 
     def load_from_mapping_or_global(self, frame: Frame, mapping: Any, name: str) -> Any:
         if isinstance(mapping, dict) and name in mapping:
@@ -250,11 +253,8 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         if isinstance(x, str) and op == "%":
             y = self.plain(y, "%")
         self.no_objects(op, x, y)
-        if (
-            (type(x) in (SymInt, SymFloat)
-            and isinstance(y, (str, list, tuple)))
-            or (type(y) in (SymInt, SymFloat)
-            and isinstance(x, (str, list, tuple)))
+        if (type(x) in (SymInt, SymFloat) and isinstance(y, (str, list, tuple))) or (
+            type(y) in (SymInt, SymFloat) and isinstance(x, (str, list, tuple))
         ):
             x, y = self.concrete(x), self.concrete(y)
         return _BINARY[op](x, y)
@@ -638,5 +638,6 @@ def _has_tensor(value: Any) -> bool:
 _NUMBERS = frozenset({int, float, bool, SymInt, SymFloat})
 _OPERANDS = frozenset({int, float, bool, complex, SymInt, SymFloat})
 _import = builtins.__import__
+_NO_METHODS = frozenset({InterpretedGenerator, SymInt, SymFloat})
 
 __all__ = ["SymbolicDomain", "name_of"]

@@ -108,6 +108,13 @@ def _number(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
         raise Stop("item", "Tensor.item") from None
 
 
+_gathered = getattr(importlib.import_module("...optim.sgd", __package__), "Gathered", None)
+if _gathered is not None:
+    # Kernels that step several parameters at once are for eager steps; graphs hold the formulas, which are fused there.
+    for _f in (_gathered.may, _gathered.add):
+        HANDLERS[id(_f)] = (_f, lambda *a: False)
+
+
 @entry(Parameter)
 def _parameter(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     raise Stop("opaque-call", "Making a Parameter")

@@ -267,7 +267,13 @@ def _failure(guard: Guard, now: Any) -> Failure:
     if guard.kind == "type":
         return Failure(guard, guard.payload.__qualname__, type(now).__qualname__, None, now)
     if guard.kind == "keys":
-        return Failure(guard, _short(list(guard.payload)), _short(list(now)) if hasattr(now, "__iter__") else _short(now), None, now)
+        return Failure(
+            guard,
+            _short(list(guard.payload)),
+            _short(list(now)) if hasattr(now, "__iter__") else _short(now),
+            None,
+            now,
+        )
     if guard.kind == "same":
         words = ("one object", "different objects")
         return Failure(guard, words[not guard.payload], words[bool(guard.payload)], None, now)

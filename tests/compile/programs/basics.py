@@ -397,7 +397,11 @@ def shape_changes():
 
 @program()
 def dtype_changes():
-    return lambda x: x * 2, [(torch.ones(2),), (torch.ones(2, dtype=torch.int64),), (torch.ones(2, dtype=torch.float64),)]
+    return lambda x: x * 2, [
+        (torch.ones(2),),
+        (torch.ones(2, dtype=torch.int64),),
+        (torch.ones(2, dtype=torch.float64),),
+    ]
 
 
 @program()

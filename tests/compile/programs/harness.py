@@ -25,7 +25,9 @@ PROGRAMS: list[Program] = []
 class Program:
     """One program with what is expected of it."""
 
-    def __init__(self, make: Callable[[], Any], breaks: tuple[str, ...], graphs: int | None, options: dict[str, Any]) -> None:
+    def __init__(
+        self, make: Callable[[], Any], breaks: tuple[str, ...], graphs: int | None, options: dict[str, Any]
+    ) -> None:
         self.make, self.breaks, self.graphs, self.options = make, breaks, graphs, options
         self.name = f"{make.__module__.rpartition('.')[2]}.{make.__name__}"
 
@@ -141,7 +143,16 @@ def run(program: Program, compiled: bool) -> tuple[list[Any], list[str], int]:
                 if isinstance(result[1], types.GeneratorType):
                     result = ("generated", list(result[1]))
             shot = Snapshot()
-            seen.append([shot.of(result), out.getvalue(), shot.of(args), shot.of(kwargs), shot.of(state), torch.is_grad_enabled()])
+            seen.append(
+                [
+                    shot.of(result),
+                    out.getvalue(),
+                    shot.of(args),
+                    shot.of(kwargs),
+                    shot.of(state),
+                    torch.is_grad_enabled(),
+                ]
+            )
     finally:
         stop()
     return seen, breaks, len(graphs)
