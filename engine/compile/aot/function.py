@@ -14,7 +14,7 @@ from typing import Any
 from ...state import state
 from ...tensor import Tensor
 from ..fake import is_symbolic
-from ..graph import GraphModule
+from ..graph import GraphModule, TensorSpec
 from .variant import Variant, build
 
 Compiler = Callable[[GraphModule, Sequence[Any]], Callable[..., Any]]
@@ -34,7 +34,11 @@ class AotFunction:
         backward_compiler: Compiler | None = None,
     ):
         self.gm = gm
-        self.examples = list(example_inputs)
+        self.examples = [
+            val if _says(val := n.meta.get("val")) else e
+            for n, e in zip(gm.graph.placeholders, example_inputs, strict=True)
+        ]
+        """What is known of each input: the graph's own word where it has symbolic sizes, else the example."""
         self.compiler = compiler
         self.backward_compiler = backward_compiler or compiler
         self.variants: dict[Any, Variant | None] = {}
@@ -65,7 +69,7 @@ class AotFunction:
         needs = tuple([isinstance(t, Tensor) and t.requires_grad for t in given])
         plain = tuple([(type(given[i]), given[i]) for i in self.plain]) if self.plain else ()
         if not self.touches_grads:
-            return (state.grad_enabled, needs if state.grad_enabled else None, plain)
+            return (state.grad_enabled, needs, plain)
         return (
             state.grad_enabled, needs, plain,
             tuple([isinstance(t, Tensor) and t._grad is not None for t in given]),
@@ -80,6 +84,11 @@ class AotFunction:
             if state.__dict__.get("raise_in_aot"):
                 raise
             return None
+
+
+def _says(val: Any) -> bool:
+    """Whether a placeholder's value knows more than an example: symbols."""
+    return is_symbolic(val) or (isinstance(val, TensorSpec) and any(map(is_symbolic, val.shape)))
 
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))

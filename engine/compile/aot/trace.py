@@ -58,6 +58,8 @@ class Tracing:
         self.recorder.reader = lambda t: read_item(self, t)
         self.constants: dict[str, Any] = {}
         """Twins of the level-1 graph's constants, by name."""
+        self.grad_after = state.grad_enabled
+        """The gradient mode that a level-1 graph ended in."""
         self.inputs: list[Any] = []
         self.nodes: list[Node] = []
 
@@ -145,7 +147,7 @@ def run_level1(tracing: Tracing, gm: GraphModule, given: Sequence[Any]) -> Any:
                 values[node] = node.target(*args, **kwargs) if callable(node.target) else _primitive(node, args)
     finally:
         recorder.current = None
-        state.grad_enabled = grad_before
+        tracing.grad_after, state.grad_enabled = state.grad_enabled, grad_before
     return None
 
 
@@ -179,14 +181,16 @@ def _constant(tracing: Tracing, gm: GraphModule, name: str) -> Any:
 def read_item(tracing: Tracing, t: Tensor) -> Any:
     """`t.item()` as a node; the number is a symbol named like it, so that formulas of it can be arguments."""
     recorder = tracing.recorder
-    node = recorder._add(creations.item, (recorder.value(t._data),))
-    env = tracing.env
-    if t.dtype.category == 2:
-        made: Any = env.real(None, node, node.name)
-    elif t.dtype.category == 1:
-        made = env.integer(None, node, node.name)  # type: ignore[arg-type]
-    else:
+    said = recorder.current.meta.get("val") if recorder.current is not None else None
+    if not is_symbolic(said) and t.dtype.category not in (1, 2):
         raise DataDependent("item", t)
+    node = recorder._add(creations.item, (recorder.value(t._data),))
+    if is_symbolic(said):
+        made = said  # the level-1 graph has a name for it, which its formulas use
+    elif t.dtype.category == 2:
+        made = tracing.env.real(None, node, node.name)
+    else:
+        made = tracing.env.integer(None, node, node.name)
     node.meta["val"] = made
     node.meta["impure"] = True  # numbers name it by symbol, not by an edge
     return made

@@ -153,6 +153,8 @@ class Variant:
         self.watched_inputs: list[int] = []
         self.watched_outputs: list[int] = []
         self.symbols: dict[str, tuple[int, int]] = {}
+        self.grad_after: bool | None = None
+        """The gradient mode that the function leaves, where it changes it."""
         self.guard: Callable[[list[Any]], bool] | None = None
         """Relations of symbolic sizes that must hold, beside those of whoever captured the graph."""
         self.replay: Callable[[list[Any]], Any] = lambda given: None
@@ -207,6 +209,8 @@ class Variant:
                 *[Saved(given[i]) for i in self.watched_inputs],
                 *[Saved(made[o], output_of=outputs.get(o)) for o in self.watched_outputs],
             ]
+        if self.grad_after is not None:
+            state.grad_enabled = self.grad_after
         return self.rebuild(results)
 
     def _result(self, place: Place, made: list[Any], given: list[Any], results: list[Any]) -> Any:
@@ -214,7 +218,7 @@ class Variant:
         if kind == "value":
             return made[place.index]
         if kind == "plain":
-            return self._number(place.value, given) if is_symbolic(place.value) else place.value
+            return place.value
         if kind == "input":
             return given[place.index]
         if kind == "same":
@@ -281,7 +285,11 @@ def build(owner: Any, given: list[Any]) -> Variant:
                     out.grad_inputs.append(i)
         tracing.constants = dict(zip(owner.constants, twins[len(names) - len(owner.constants) :], strict=True))
         result = run_level1(tracing, gm, twins[: len(names) - len(owner.constants)])
+        if tracing.grad_after != state.grad_enabled:
+            out.grad_after = tracing.grad_after
         _assemble(out, owner, tracing, twins, given, edges, result)
+        if out.flags:
+            raise RuntimeError("requires_grad_ of an input inside the graph")
     results = {p.index: i for i, p in enumerate(out.places) if p.kind == "value"}
     random = any(is_random(n) for n in out.joint.graph)  # type: ignore[union-attr]
     if not random and not out.mutated and not out.grads and all(i in results for i in out.differentiable):
@@ -312,7 +320,10 @@ def _guard(out: Variant, records: list[Any]) -> Callable[[list[Any]], bool] | No
 def _twin(tracing: Tracing, value: Any, example: Any, name: str) -> Any:
     if not isinstance(value, Tensor):
         return tracing.add_input(example if is_symbolic(example) else value, name)
-    sizes = dict(enumerate(example._data.shape)) if isinstance(example, Tensor) else {}
+    if isinstance(example, TensorSpec):
+        sizes = dict(enumerate(example.shape))
+    else:
+        sizes = dict(enumerate(example._data.shape)) if isinstance(example, Tensor) else {}
     twin = tracing.add_input(fake_like(value, sizes, backends=tracing.recorder.backend), name)
     if value.grad_fn is not None:
         twin._grad_fn = Boundary(None, ())
@@ -322,8 +333,10 @@ def _twin(tracing: Tracing, value: Any, example: Any, name: str) -> Any:
 
 
 def _symbolic_sizes(example: Any) -> list[Any]:
-    if isinstance(example, Tensor):
-        return [s for s in example._data.shape if is_symbolic(s)]
+    if isinstance(example, (Tensor, TensorSpec)):
+        return [
+            s for s in (example.shape if isinstance(example, TensorSpec) else example._data.shape) if is_symbolic(s)
+        ]
     return [example] if is_symbolic(example) else []
 
 
@@ -354,6 +367,10 @@ def _assemble(
     places: list[Place] = []
 
     def place_of(t: Any) -> Place:
+        if is_symbolic(t):
+            flat.append(t)
+            flat_tensors.append(None)
+            return Place("value", len(flat) - 1)
         if not isinstance(t, Tensor):
             return Place("plain", value=t)
         if id(t) in seen:
@@ -418,7 +435,7 @@ def _assemble(
     ]
     tangents: list[Node] = []
     gradients: list[Any] = []
-    if candidates and any(e is not None for e in edges) and state.grad_enabled:
+    if candidates and any(e is not None for e in edges):
         tangents, gradients = _differentiate(out, tracing, flat_tensors, candidates, twins, edges)
     else:
         out.spent = []

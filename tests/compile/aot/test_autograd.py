@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tapescope import engine as torch
+from tapescope.engine.compile.aot import AotFunction
+from tapescope.engine.compile.graph import Graph, GraphModule, effects
 
 from .harness import ahead
 
@@ -201,3 +203,33 @@ def test_tracing_is_silent():
     finally:
         unsubscribe()
     assert [r.op for r in heard] == ["exp"]
+
+
+def test_gradient_mode_that_the_graph_leaves():
+    graph = Graph()
+    x = graph.placeholder("x")
+    graph.call_function(effects.set_grad_enabled, (False,))
+    y = graph.call_function(torch.exp, (x,))
+    graph.output((y,))
+    x = torch.ones(2, requires_grad=True)
+    compiled = AotFunction(GraphModule(graph), [x], lambda gm, specs: gm.forward)
+    try:
+        (y,) = compiled(x)
+        assert compiled.reason is None
+        assert not y.requires_grad and not torch.is_grad_enabled()
+    finally:
+        torch.set_grad_enabled(True)
+
+
+def test_gradient_mode_switched_on_inside():
+    graph = Graph()
+    x = graph.placeholder("x")
+    graph.call_function(effects.set_grad_enabled, (True,))
+    graph.output((graph.call_function(torch.exp, (x,)),))
+    x = torch.ones(2, requires_grad=True)
+    compiled = AotFunction(GraphModule(graph), [x], lambda gm, specs: gm.forward)
+    with torch.no_grad():
+        (y,) = compiled(x)
+        assert torch.is_grad_enabled()
+    y.sum().backward()
+    assert torch.allclose(x.grad, x.detach().exp())

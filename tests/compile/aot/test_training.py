@@ -122,6 +122,7 @@ def test_number_of_a_tensor_stays_a_number_of_the_graph():
     scale = graph.call_function(operator.truediv, (-0.1, correction))
     graph.call_function(effects.set_grad_enabled, (False,))
     graph.call_method("add_", (p, g), {"alpha": scale})
+    graph.call_function(effects.set_grad_enabled, (True,))
     graph.output(())
     module = GraphModule(graph)
     ours = [torch.ones(3).requires_grad_(), torch.arange(3.0), torch.zeros(())]
