@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .fused import Gathered
 from .optimizer import Optimizer, check_adam, check_fused, check_lr, graded, new_step, number, zeros
 
 
@@ -54,7 +55,8 @@ class Adam(Optimizer):
     def update(self, group: dict[str, Any]) -> None:
         lr, eps, decay = number(group["lr"]), group["eps"], group["weight_decay"]
         beta1, beta2 = map(number, group["betas"])
-        amsgrad = group["amsgrad"]
+        amsgrad, decoupled = group["amsgrad"], group["decoupled_weight_decay"]
+        gathered = Gathered(group)
         for p, g in graded(group):
             state = self.state[p]
             if not state:
@@ -63,12 +65,20 @@ class Adam(Optimizer):
                     state["max_exp_avg_sq"] = zeros(p)
             state["step"] += 1
             t = number(state["step"])
+            mean, square = state["exp_avg"], state["exp_avg_sq"]
+            if not amsgrad and gathered.add(
+                "adam", (p, g, mean, square),
+                (
+                    0.0 if decoupled else decay, 1 - lr * decay if decoupled else 1.0, 1 - beta1, beta2, 1 - beta2,
+                    (1 - beta2**t) ** 0.5, eps, lr / (1 - beta1**t),
+                ),
+            ):  # fmt: skip
+                continue
             if decay != 0:
-                if group["decoupled_weight_decay"]:
+                if decoupled:
                     p.mul_(1 - lr * decay)
                 else:
                     g = g.add(p, alpha=decay)
-            mean, square = state["exp_avg"], state["exp_avg_sq"]
             mean.lerp_(g, 1 - beta1)
             square.mul_(beta2).addcmul_(g, g, value=1 - beta2)
             if amsgrad:
@@ -77,3 +87,4 @@ class Adam(Optimizer):
                 square = largest
             root = square.sqrt().div_((1 - beta2**t) ** 0.5).add_(eps)
             p.addcdiv_(mean, root, value=-(lr / (1 - beta1**t)))
+        gathered.run()

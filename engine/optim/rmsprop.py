@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .fused import Gathered
 from .optimizer import Optimizer, check, check_lr, graded, new_step, number, zeros
 
 
@@ -41,6 +42,7 @@ class RMSprop(Optimizer):
 
     def update(self, group: dict[str, Any]) -> None:
         lr, alpha, decay, momentum = number(group["lr"]), group["alpha"], group["weight_decay"], group["momentum"]
+        gathered = Gathered(group)
         for p, g in graded(group):
             state = self.state[p]
             if not state:
@@ -50,6 +52,14 @@ class RMSprop(Optimizer):
                 if group["centered"]:
                     state["grad_avg"] = zeros(p)
             state["step"] += 1
+            numbers = (decay, alpha, 1 - alpha, group["eps"], lr)
+            if not group["centered"]:
+                if momentum > 0:
+                    more = (p, g, state["square_avg"], state["momentum_buffer"])
+                    if gathered.add("rmsprop_momentum", more, (*numbers, momentum)):
+                        continue
+                elif gathered.add("rmsprop", (p, g, state["square_avg"]), numbers):
+                    continue
             if decay != 0:
                 g = g.add(p, alpha=decay)
             square = state["square_avg"]
@@ -67,3 +77,4 @@ class RMSprop(Optimizer):
                 p.add_(buffer, alpha=-lr)
             else:
                 p.addcdiv_(g, root, value=-lr)
+        gathered.run()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .optimizer import Optimizer, check, check_fused, check_lr, graded, number
+from ..tensor import Tensor
+from .fused import Gathered
+from .optimizer import Optimizer, check, check_fused, check_lr, graded, number, zeros
 
 
 class SGD(Optimizer):
@@ -50,7 +52,10 @@ class SGD(Optimizer):
 
     def update(self, group: dict[str, Any]) -> None:
         lr, momentum, decay = number(group["lr"]), group["momentum"], group["weight_decay"]
+        gathered = Gathered(group)
         for p, g in graded(group):
+            if gathered.may(p) and self._gather(gathered, group, p, g):
+                continue
             if decay != 0:
                 g = g.add(p, alpha=decay)
             if momentum != 0:
@@ -62,3 +67,18 @@ class SGD(Optimizer):
                     buffer.mul_(momentum).add_(g, alpha=1 - group["dampening"])
                 g = g.add(buffer, alpha=momentum) if group["nesterov"] else buffer
             p.add_(g, alpha=-lr)
+        gathered.run()
+
+    def _gather(self, gathered: Gathered, group: dict[str, Any], p: Tensor, g: Tensor) -> bool:
+        """Hand a parameter over to a kernel that steps several. False where it does not fit."""
+        lr, momentum, decay = number(group["lr"]), group["momentum"], group["weight_decay"]
+        if momentum == 0:
+            return gathered.add("sgd", (p, g), (decay, lr))
+        buffer = self.state[p].get("momentum_buffer")
+        # Of the first gradient all is kept, whatever the dampening.
+        rest = 1.0 if buffer is None else 1 - group["dampening"]
+        buffer = zeros(p) if buffer is None else buffer
+        if not gathered.add("momentum", (p, g, buffer), (decay, lr, momentum, rest, float(group["nesterov"]))):
+            return False
+        self.state[p]["momentum_buffer"] = buffer
+        return True

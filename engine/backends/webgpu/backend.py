@@ -26,6 +26,7 @@ from ...ops.table import OPS, Op
 from ...random import check_bounds
 from ..base import Backend, Kernel
 from ..base import backend as backend_of
+from . import optimizers
 from .array import CODES, STORED_WORDS, GpuArray, OnHost, dense_order, is_row_major, numel, row_major, span
 from .device import Device
 from .generator import ON_DEVICE, PhiloxGenerator, bound, default_generator
@@ -352,6 +353,16 @@ class WebGPUBackend(Backend):
 
     def synchronize(self) -> None:
         self.device.wait()
+
+    # -- optimizers ---------------------------------------------------------------------------------------------
+
+    def step_fits(self, arrays: Sequence[GpuArray]) -> bool:
+        """Whether `step` takes a parameter with these arrays: itself, its gradient, its states."""
+        return optimizers.fits(arrays)
+
+    def step(self, name: str, entries: Sequence[Sequence[GpuArray]], numbers: Sequence[float]) -> None:
+        """An optimizer's step (of `webgpu_kernels.optimizers.STEPS`) of parameters that fit, in place."""
+        optimizers.run(self, name, entries, numbers)
 
     # -- more than one binding holds ----------------------------------------------------------------------------
 
