@@ -201,11 +201,11 @@ class Recorder:
 
     def wrote(self, target: FakeArray, source: FakeArray) -> None:
         """Elements were written into `target`: its value, and that of what it is a view of, change."""
+        memory = target.memory
+        memory.writes -= 1  # what was there before is read first (the source may be the same memory)
         node = self.value(source)
         if not _same(source.shape, target.shape):
             node = self._emit(OPS["expand"], (node, target.shape), target)
-        memory = target.memory
-        memory.writes -= 1  # what was there before is read first
         steps: list[tuple[FakeArray, Node]] = [(target, node)]
         array = target
         while (link := self._links.get(id(array))) is not None:

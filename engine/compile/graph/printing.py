@@ -22,6 +22,11 @@ _INFIX = {
     operator.pow: "**", operator.matmul: "@", operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=", operator.eq: "==",
     operator.ne: "!=", operator.and_: "&", operator.or_: "|", operator.xor: "^", operator.lshift: "<<", operator.rshift: ">>",
 }  # fmt: skip
+_AUGMENTED = {
+    operator.iadd: "+", operator.isub: "-", operator.imul: "*", operator.itruediv: "/", operator.ifloordiv: "//", operator.imod: "%",
+    operator.ipow: "**", operator.imatmul: "@", operator.iand: "&", operator.ior: "|", operator.ixor: "^", operator.ilshift: "<<",
+    operator.irshift: ">>",
+}  # fmt: skip
 _PREFIX = {operator.neg: "-", operator.pos: "+", operator.invert: "~"}
 
 
@@ -178,15 +183,26 @@ class _Printer:
             return f"{_atom(args[0], given[0])}.{node.target}({', '.join(given[1:])})"
         target = node.target
         if not kwargs:
-            if target in _INFIX_TARGETS and len(args) == 2:
+            if _among(target, _INFIX) and len(args) == 2:
                 return f"{_atom(args[0], given[0])} {_INFIX[target]} {_atom(args[1], given[1])}"
-            if target in _PREFIX_TARGETS and len(args) == 1:
+            if _among(target, _PREFIX) and len(args) == 1:
                 return _PREFIX[target] + _atom(args[0], given[0])
             if target is operator.getitem and len(args) == 2:
                 return f"{_atom(args[0], given[0])}[{self._index(args[1])}]"
             if target is getattr and len(args) == 2 and isinstance(args[1], str) and args[1].isidentifier():
                 return f"{_atom(args[0], given[0])}.{args[1]}"
         return f"{self.function(target)}({', '.join(given)})"
+
+    def statement(self, node: Node) -> str | None:
+        """A write through an operator as the statement that it is; None for the rest."""
+        if node.op != "call_function" or node.kwargs or not node.args or not isinstance(node.args[0], Node):
+            return None
+        target, args = node.target, node.args
+        if target is operator.setitem:
+            return f"{args[0]}[{self._index(args[1])}] = {self.value(args[2])}"
+        if _among(target, _AUGMENTED):
+            return f"{args[0]} {_AUGMENTED[target]}= {self.value(args[1])}"
+        return None
 
     def _index(self, v: Any) -> str:
         if type(v) is tuple and v:
@@ -197,8 +213,12 @@ class _Printer:
         return self.value(v)
 
 
-_INFIX_TARGETS = set(_INFIX)
-_PREFIX_TARGETS = set(_PREFIX)
+def _among(target: Any, table: dict[Any, str]) -> bool:
+    """Whether a function stands in a table (targets need not be hashable)."""
+    try:
+        return target in table
+    except TypeError:
+        return False
 
 
 def _atom(value: Any, text: str) -> str:
@@ -246,8 +266,11 @@ def print_graph(graph: Any, name: str = "forward") -> PythonCode:
             body.append((f"    return {printer.value(node.args[0])}", node))
             continue
         free = [d.name for d in dead.get(node, ()) if d is not node]
-        text = printer.call(node)
-        if node in dead.get(node, ()):
+        statement = None if node.users else printer.statement(node)
+        text = statement or printer.call(node)
+        if statement:
+            line = f"    {text}"
+        elif node in dead.get(node, ()):
             line = f"    {text}" if node.is_impure() else f"    {node.name} = {text}"
         else:
             line = f"    {node.name} = {text}"

@@ -287,6 +287,15 @@ def strided_input(x):
 
 
 @program(c(3, 4))
+def write_view_into_itself(x):
+    y = x.clone()
+    y[0] = 5
+    y[:, 1] += 2
+    y[1:] = y[:-1]
+    return y
+
+
+@program(c(3, 4))
 def detached_write(x):
     y = x.detach()
     y.add_(1)

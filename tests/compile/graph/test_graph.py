@@ -123,6 +123,19 @@ def test_constants_and_literals():
     assert plain == [1.5, None, ..., True, 1 + 2j] and cut == {"a": slice(1, None)}
 
 
+def test_writes_are_statements():
+    graph = Graph()
+    x = graph.placeholder("x")
+    graph.call_function(operator.setitem, (x, (slice(None), 1), 5.0))
+    graph.call_function(operator.iadd, (x, 2))
+    y = graph.call_function(operator.imul, (x, 3))
+    graph.output(y)
+    graph.eliminate_dead_code()
+    module = GraphModule(graph)
+    assert module.code.splitlines()[1:4] == ["    x[:, 1] = 5.0", "    x += 2", "    imul = operator.imul(x, 3)"]
+    assert module(torch.zeros(1, 2)).tolist() == [[6.0, 21.0]]
+
+
 def test_local_functions_and_names_in_the_way():
     def relu(x):
         return x + 1
