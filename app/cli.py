@@ -11,6 +11,7 @@ import argparse
 import difflib
 import importlib.metadata
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -49,6 +50,24 @@ def _torch_argument(parser: argparse.ArgumentParser) -> None:
         "--torch", default="auto", metavar="|".join(TORCH),
         help="what `import torch` means in a cell; auto (default): PyTorch where it is installed, else the engine",
     )  # fmt: skip
+
+
+def _memory_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--memory", metavar="SIZE", type=_size,
+        help="the most memory the cells may take, such as 4G or 500M: a cell that asks for more fails, the kernel lives on",
+    )  # fmt: skip
+
+
+def _size(text: str) -> int:
+    """Bytes from "500M", "4G" or "4 GiB"; argparse tells what is wrong with anything else."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", text.lower())
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; write 500M or 4G")
+    size = int(float(found[1]) * 1024 ** " kmgt".index(found[2] or " "))
+    if size < 100 << 20:
+        raise argparse.ArgumentTypeError(f"{text!r} is too little: Python and the engine alone need about 100M")
+    return size
 
 
 def _checked(options: argparse.Namespace) -> None:
@@ -99,6 +118,7 @@ def _open_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", metavar="FILE", help="a notebook, .py (percent cells) or .ipynb")
     _device_argument(parser)
     _torch_argument(parser)
+    _memory_argument(parser)
 
 
 def _open(options: argparse.Namespace) -> int:
@@ -117,7 +137,7 @@ def _open_app(path: Path | None, options: argparse.Namespace) -> int:
         raise CommandError("The terminal app cannot draw on a terminal of type dumb; set TERM to its real type.", USAGE)
     from .tui.app import run_app
 
-    return run_app(path, device=options.device, torch=options.torch) or 0
+    return run_app(path, device=options.device, torch=options.torch, memory=options.memory) or 0
 
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -172,6 +192,7 @@ def _tutorial_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-open", action="store_true", help="only make the copy, and print its path")
     _device_argument(parser)
     _torch_argument(parser)
+    _memory_argument(parser)
 
 
 def _tutorial(options: argparse.Namespace) -> int:
@@ -232,12 +253,24 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     from .web.commands import export_arguments
 
     export_arguments(parser)
+    parser.add_argument(
+        "--static", action="store_true",
+        help="a plain HTML page with the outputs the notebook was saved with; OUT may also end in .md, .ipynb or .py",
+    )  # fmt: skip
 
 
 def _export(options: argparse.Namespace) -> int:
-    from .web.commands import export
+    if not options.static and (options.out is None or Path(options.out).suffix.lower() == ".html"):
+        from .web.commands import export
 
-    return export(options)
+        return export(options)
+    path = _notebook_path(options.notebook)
+    from .notebook.export import export as write
+    from .notebook.files import load
+
+    target = Path(options.out) if options.out is not None else path.with_suffix(".html")
+    print(write(load(path), target, overwrite=options.force))
+    return 0
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ Large graphs are drawn when they are looked at, never in the background.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from ...graphviz_views.model import Graph, Node
 
 __all__ = ["GraphView"]
+
+_CELL = re.compile(r"cell ([0-9A-Za-z_-]{1,64}):(\d+)")
 
 _NOTHING = (
     "No graph yet. Run a cell that computes with tensors that need gradients, or one that calls a compiled function."
@@ -361,8 +364,12 @@ class GraphView(ScrollView, DirectKeys, can_focus=True):
                 style = style + (look.row_cursor if self.has_focus else look.row_cursor_idle).background_style
             elif piece.mark == "marked":
                 style = style + look.linked_soft
-            segments.append(Segment(piece.text, style))
+            segments.append(Segment(_CELL.sub(self._short_cell, piece.text), style))
         return Strip(segments).crop_extend(0, width, None).apply_style(look.ground)
+
+    def _short_cell(self, found: re.Match[str]) -> str:
+        """The name a cell has on the screen in place of its id, in as many characters."""
+        return f"{self._name_cell(found[1])}:{found[2]}"[: len(found[0])].ljust(len(found[0]))
 
     def _resolved(self, look: Look) -> dict[str, Style]:
         if self._styles is None or self._styles[0] is not look:

@@ -1,7 +1,8 @@
 """Markdown as lines of styled text in a given width.
 
-Parsing and layout are Rich's; headings, code and links are drawn in the look of the app.  Links are shown as text with
-their address and never become live terminal links: a notebook may come from anybody.
+Parsing and layout are Rich's, mathematics is made readable first (`notebook.mathematics`); headings, code and links
+are drawn in the look of the app.  Links are shown as text with their address and never become live terminal links: a
+notebook may come from anybody.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from rich.style import Style
 from rich.text import Text
 from rich.theme import Theme
 
+from ..notebook.mathematics import replace_in_markdown
 from .ansi import inert
 from .highlight import spans
 from .themes import Look
@@ -96,7 +98,7 @@ def render(source: str, width: int, look: Look) -> tuple[tuple[Segment, ...], ..
     if not source.strip():
         return ()
     console = _console(look)
-    markdown = _Markdown(inert(source), hyperlinks=False, style=look.text)
+    markdown = _Markdown(replace_in_markdown(inert(source)), hyperlinks=False, style=look.text)
     options = console.options.update(width=max(width, 10), height=None)
     lines = [tuple(line) for line in console.render_lines(markdown, options, pad=False)]
     while lines and not "".join(segment.text for segment in lines[0]).strip():

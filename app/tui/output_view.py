@@ -15,12 +15,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.cells import cell_len, chop_cells
+from rich.style import Style
 from rich.text import Text
 
+from ..notebook.mathematics import readable
 from . import ansi
+from .html_view import draw_table, read_tables, text_of_html
+from .image_view import CannotDecode, draw_image
 from .markdown_view import render as render_markdown
 from .plot_draw import draw
 from .themes import Look
+from .tracebacks import HEAD as FRAME_HEAD
 
 __all__ = ["FIGURE", "Drawn", "bundle_kind", "draw_output", "text_of_output"]
 
@@ -61,7 +66,10 @@ def draw_output(output: dict[str, Any], width: int, look: Look, *, full: bool = 
     if kind == "error":
         traceback = output.get("traceback") or [f"{output.get('ename')}: {output.get('evalue')}"]
         text = "\n".join(joined(line) for line in traceback)
-        return _capped(_without_frame(text), width, look, "error", full)
+        drawn = _capped(_without_frame(text), width, look, "error", full)
+        for line in drawn.lines:  # what a click (or E) leads to
+            line.highlight_regex(FRAME_HEAD, look.primary + Style(underline=True))
+        return drawn
     data = output.get("data")
     data = data if isinstance(data, dict) else {}
     name = "result" if kind == "execute_result" else "display"
@@ -77,8 +85,10 @@ def draw_output(output: dict[str, Any], width: int, look: Look, *, full: bool = 
 
 def bundle_kind(data: dict[str, Any]) -> str | None:
     """The MIME type of a bundle that is drawn, None where its plain text is."""
-    if "text/plain" in data and "text/html" in data and FIGURE not in data:
-        return None  # tables and the like: their text form is made for terminals
+    if "text/plain" in data and "text/html" in data and not data.keys() & _DRAWN_FIRST:
+        if "<table" in joined(data["text/html"])[:20_000].lower():
+            return "text/html"
+        return None  # its text form is made for terminals
     if any(mime.startswith("application/vnd.tapescope.") for mime in data) and "text/plain" in data:
         return None
     return next((mime for mime in _DRAWERS if mime in data), None)
@@ -156,11 +166,23 @@ def _markdown(value: Any, width: int, look: Look) -> list[Text]:
 
 
 def _latex(value: Any, width: int, look: Look) -> list[Text]:
-    return _lines(joined(value).strip(), width, look, look.text)
+    source = joined(value).strip()
+    inner = re.sub(r"^\$+(?:\\displaystyle)?|\$+$", "", source)
+    return _lines(readable(inner) or source, width, look, look.text)
 
 
 def _html(value: Any, width: int, look: Look) -> list[Text]:
-    count = len(joined(value))
+    source = joined(value)
+    tables = read_tables(source) if "<table" in source.lower() and len(source) < MAX_HTML else []
+    if tables:
+        lines = [line for table in tables[:4] for line in draw_table(table, width, look)]
+        if len(tables) > 4:
+            lines += _sentence(f"{len(tables) - 4} tables more; {_LINK}.", width, look)
+        return lines
+    text = text_of_html(source) if len(source) < 20_000 else ""
+    if text and "<svg" not in source and "<img" not in source and "<canvas" not in source and "<script" not in source:
+        return _lines(text, width, look, look.text)
+    count = len(source)
     return _sentence(f"HTML, {_size(count)}; {_LINK}.", width, look)
 
 
@@ -179,7 +201,12 @@ def _image(form: str) -> Callable[[Any, int, Look], list[Text]]:
             return _sentence(f"An image that is not valid base64 ({form}).", width, look)
         size = _pixels(raw)
         measured = f"{size[0]} × {size[1]} pixels, " if size else ""
-        return _sentence(f"Image ({form}, {measured}{_size(len(raw))}); {_LINK}.", width, look)
+        said = _sentence(f"Image ({form}, {measured}{_size(len(raw))}); {_LINK}.", width, look)
+        try:
+            drawn = draw_image(raw, min(width, 100), look.background)
+        except CannotDecode as error:
+            return _sentence(f"{said[0].plain.rstrip('.')}. {error}", width, look)
+        return [*drawn, *said]
 
     return image
 
@@ -207,6 +234,11 @@ def _pixels(raw: bytes) -> tuple[int, int] | None:
         place += 2 + length
     return None
 
+
+_DRAWN_FIRST = {FIGURE, "image/png", "image/jpeg", "image/gif", "text/markdown"}
+"""Types that are drawn although there is HTML, too."""
+
+MAX_HTML = 2_000_000
 
 _DRAWERS: dict[str, Callable[[Any, int, Look], list[Text]]] = {
     FIGURE: _figure,
