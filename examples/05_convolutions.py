@@ -81,7 +81,9 @@ print("largest difference", f"{(convolve(zero[0], edge) - response).abs().max().
 # *Predict:* three 3x3 convolutions one after the other. How wide is the field?
 
 # %%
-tall = nn.Sequential(*[nn.Conv2d(1, 1, 3, padding=1, bias=False) for _ in range(3)])
+with torch.device("cpu"):  # what is drawn on the CPU is the same for every device
+    tall = nn.Sequential(*[nn.Conv2d(1, 1, 3, padding=1, bias=False) for _ in range(3)])
+tall = tall.to(device)
 with torch.no_grad():
     for layer in tall:
         layer.weight.fill_(1.0)
