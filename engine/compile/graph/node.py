@@ -110,6 +110,23 @@ def nodes_in(value: Any) -> Iterator[Node]:
             yield from nodes_in(v)
 
 
+def _gather(value: Any, found: list[Node]) -> None:
+    """Append the nodes in a nest of arguments (`nodes_in` without its generators)."""
+    if isinstance(value, (tuple, list)):
+        for v in value:
+            kind = type(v)
+            if kind is Node:
+                found.append(v)
+            elif kind is not int and kind is not float and v is not None:
+                _gather(v, found)
+    elif isinstance(value, Node):
+        found.append(value)
+    elif isinstance(value, dict):
+        _gather(list(value.values()), found)
+    elif isinstance(value, slice):
+        _gather((value.start, value.stop, value.step), found)
+
+
 class Node:
     """One step of a graph.
 
@@ -128,7 +145,7 @@ class Node:
     sequence number of the tape node. A primitive's args are its tensors (a list where it takes a list), then its statics.
     """
 
-    __slots__ = ("_args", "_kwargs", "_next", "_prev", "graph", "meta", "name", "op", "target", "users")
+    __slots__ = ("_args", "_inputs", "_kwargs", "_next", "_prev", "graph", "meta", "name", "op", "target", "users")
 
     def __init__(self, graph: Graph, name: str, op: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]):
         if op not in KINDS:
@@ -139,6 +156,7 @@ class Node:
         self.target = target
         self.users: dict[Node, None] = {}
         self.meta: dict[str, Any] = {}
+        self._inputs: list[Node] = []
         self._args: tuple[Any, ...] = ()
         self._kwargs: dict[str, Any] = {}
         self._next: Node = self
@@ -164,16 +182,21 @@ class Node:
         self._set(self._args, dict(value))
 
     def _set(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        for n in self.all_input_nodes:
+        for n in self._inputs:
             n.users.pop(self, None)
         self._args, self._kwargs = args, kwargs
-        for n in self.all_input_nodes:
+        found: list[Node] = []
+        _gather(args, found)
+        if kwargs:
+            _gather(kwargs, found)
+        self._inputs = list(dict.fromkeys(found))
+        for n in self._inputs:
             n.users[self] = None
 
     @property
     def all_input_nodes(self) -> list[Node]:
         """The nodes among the arguments, each once, in order."""
-        return list(dict.fromkeys(nodes_in((self._args, self._kwargs))))
+        return list(self._inputs)
 
     @property
     def next(self) -> Node:
