@@ -91,16 +91,20 @@ class Net:
         With `track`, larger by as much for each track that the lines running sideways there need.
         """
         aside = [0.0] * max(1, rows - 1)
-        ways: list[dict[int, tuple[float, float]]] = [{} for _ in aside]
+        ways: list[dict[int, tuple[float, float]]] = [{} for _ in aside] if track else []
         for p in self.pieces:
             row = self.layer[p.above]
             start, end = self.x[p.above] + p.leaves, self.x[p.below] + p.enters
-            aside[row] = max(aside[row], abs(end - start))
-            if track and abs(end - start) > 0.5:
+            step = abs(end - start)
+            if step > aside[row]:
+                aside[row] = step
+            if track and step > 0.5:
                 left, right = ways[row].get(p.above, (start, start))  # the lines of one value share a track
                 ways[row][p.above] = (min(left, end), max(right, end))
-        tracks = [max(assign_tracks(list(w.values())), default=-1) + 1 for w in ways]
-        return [base + min(steepest, slope * step) + track * n for step, n in zip(aside, tracks, strict=True)]
+        gaps = [base + min(steepest, slope * step) for step in aside]
+        for row, way in enumerate(ways):
+            gaps[row] += track * (max(assign_tracks(list(way.values())), default=-1) + 1)
+        return gaps
 
     def spread(self, elements: set[int], slot: float) -> dict[int, float]:
         """Where each piece enters these elements from above, by its number: side by side around the middle, `slot` apart at most."""

@@ -1,7 +1,8 @@
 """The tapes that the tests of the views draw: written by hand here, stored in `tapes/` as the engine would send them.
 
 `python tests/views/recorded.py` writes `tapes/*.json` anew, with `--golden` also what the views make of them and of the
-captures in `captured.py` (`golden/*.txt`, `.cells`, `.dot`, `.svg`); look at the difference before you commit it.
+captures in `captured.py` (`golden/*.txt`, `.cells`, `.dot`, `.svg`, and the pictures of `docs/views.md`); look at the
+difference before you commit it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 TAPES = HERE / "tapes"
 GOLDEN = HERE / "golden"
+PICTURES = HERE.parent.parent / "docs" / "images" / "views"
+SHOWN = ("mlp", "attention_x12", "shape_error", "break_in_loop", "recompile", "kernels")
+"""The graphs whose pictures stand in `docs/views.md`."""
 
 
 class Recorder:
@@ -230,6 +234,24 @@ def stress() -> dict[str, Any]:
     return r.snapshot(x)
 
 
+def shape_error() -> dict[str, Any]:
+    """A forward pass that ends in the middle: the second layer expects 64 inputs and gets 32."""
+    r = Recorder("<cell 4:1>", cell="4")
+    x = r.op("linear", [r.leaf("fc1.weight", 32, 64), r.leaf("fc1.bias", 32)], [100, 32], "net.fc1", 8,
+             saved={"input": [100, 64]})  # fmt: skip
+    x = r.op("relu", [x], [100, 32], "net", 8, saved={"result": [100, 32]})
+    inputs = [
+        {"name": "input", "node": x, "shape": [100, 32], "dtype": "float32", "device": "cpu", "disagrees": True},
+        {"name": "fc2.weight", "node": None, "shape": [10, 64], "dtype": "float32", "device": "cpu", "disagrees": True},
+        {"name": "fc2.bias", "node": None, "shape": [10], "dtype": "float32", "device": "cpu", "disagrees": False},
+    ]
+    error = {
+        "op": "linear", "message": "mat1 and mat2 shapes cannot be multiplied (100x32 and 64x10)", "module": "net.fc2",
+        "source": r.nodes[-1]["source"] | {"line": 9, "end_line": 9}, "inputs": inputs,
+    }  # fmt: skip
+    return {**r.snapshot(), "error": error}
+
+
 def hostile_labels() -> dict[str, Any]:
     """Strings that a terminal, a browser or Graphviz would act on, and some that are very wide."""
     r = Recorder("<script>alert('file')</script>.py")
@@ -254,6 +276,7 @@ def every() -> dict[str, dict[str, Any]]:
         rnn,
         custom_function,
         double_backward,
+        shape_error,
         hostile_labels,
     )
     return {f.__name__: f() for f in makers}
@@ -267,7 +290,9 @@ def load(name: str) -> dict[str, Any]:
 def to_text(tape: dict[str, Any]) -> str:
     """A tape as JSON with one record a line."""
     nodes = ",\n  ".join(json.dumps(node) for node in tape["nodes"])
-    head = ", ".join(f'"{key}": {json.dumps(tape[key])}' for key in ("version", "roots", "dropped"))
+    head = ", ".join(
+        f'"{key}": {json.dumps(tape[key])}' for key in ("version", "roots", "dropped", "error") if key in tape
+    )
     return f'{{{head}, "nodes": [\n  {nodes}\n]}}\n'
 
 
@@ -304,3 +329,5 @@ if __name__ == "__main__":
         for name, make in graphs().items():
             for ending, text in renders(make()).items():
                 (GOLDEN / f"{name}.{ending}").write_text(text, encoding="utf-8")
+                if ending == "svg" and name in SHOWN:
+                    (PICTURES / f"{name}.svg").write_text(text, encoding="utf-8")
