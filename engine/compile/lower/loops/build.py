@@ -42,6 +42,8 @@ class Builder:
         self.memo: dict[Any, Scalar] = {}
         self.origins: dict[Scalar, dict[str, None]] = {}
         self.roots: dict[Value, Scalar] = {}
+        self.joined: dict[str, str] = {}
+        """Loop variables that run on in others: the outer one to the inner one, which counts both."""
 
     # -- formulas -------------------------------------------------------------------------------
 
@@ -149,7 +151,32 @@ class Builder:
                 out.append(s.data[1])
             elif s.op == "ix":
                 out.append(s.data)
-        out += [self.offset(a, self.kept(a)) for a in self.group.anchors if a in self.stored or self.terminal(a)]
+        for a in self.group.anchors:
+            if a in self.stored or self.terminal(a):
+                out.append(self.where(a))
+            if a.kind == "reduce" and a.data[0] in ("argmax", "argmin"):
+                out.append(self.coordinate(a))
+        return out
+
+    def where(self, a: Value) -> Ix:
+        """The place in memory of an anchor's result."""
+        return self.final(self.offset(a, self.kept(a)))
+
+    def coordinate(self, a: Value) -> Ix:
+        """The coordinate that argmax and argmin look for."""
+        return self.final(self.domain[a][a.data[1][0]])
+
+    def final(self, e: Ix) -> Ix:
+        """A polynomial with joined loop variables: the outer ones are gone."""
+        return e.without(self.joined) if self.joined else e
+
+    def names(self, variables: Iterable[str]) -> set[str]:
+        """Loop variables with joined ones by the name of what counts them."""
+        out = set()
+        for n in variables:
+            while n in self.joined:
+                n = self.joined[n]
+            out.add(n)
         return out
 
     def terminal(self, a: Value) -> bool:
@@ -209,7 +236,7 @@ class Builder:
         indices = self.indices()
         best: Ix | None = None
         most = -1
-        stored = [self.offset(a, self.kept(a)) for a in self.group.anchors if a in self.stored and a.kind != "reduce"]
+        stored = [self.where(a) for a in self.group.anchors if a in self.stored and a.kind != "reduce"]
         for e in [*stored, *[e for e in indices if e.is_affine()]]:
             n = len(e.variables())
             if n > most:
@@ -239,16 +266,33 @@ class Builder:
                     continue
                 n = self.ranges[b]
                 if all(self._runs_on(e, a, b, n) for e in indices):
-                    size = self.ranges[a] * n
-                    self.ranges[b] = size
-                    self.apply({a: ZERO})
+                    self.ranges[b] = self.ranges[a] * n
                     del self.ranges[a]
                     order = [k for k in order if k != a]
-                    self.arithmetic = Arithmetic(self.ranges)
-                    self.spell()
+                    if self.inner is not None:
+                        self.inner.discard(a)
+                    self.joined[a] = b
+                    self._join(a)
                     changed = True
                     break
         return order
+
+    def _join(self, a: str) -> None:
+        """Take a joined variable out of all formulas: in each, its factor is that of the other times the other's size."""
+
+        def leaf(x: Scalar) -> Scalar | None:
+            if x.op == "load" and a in x.data[1].variables():
+                return Scalar("load", (), x.type, (x.data[0], x.data[1].without((a,))))
+            if x.op == "ix" and a in x.data.variables():
+                return Scalar("ix", (), x.type, x.data.without((a,)))
+            return None
+
+        memo: dict[Scalar, Scalar] = {}
+        self.roots = {k: substitute(s, leaf, memo) for k, s in self.roots.items()}
+        self.places = {k: substitute(s, leaf, memo) for k, s in self.places.items()}
+        for old, new in memo.items():
+            if old is not new and old in self.origins:
+                self.origins.setdefault(new, {}).update(self.origins[old])
 
     def _runs_on(self, e: Ix, a: str, b: str, n: Ix) -> bool:
         names = e.variables()
@@ -257,10 +301,7 @@ class Builder:
         deep = {v for atom in e.atoms() if atom[0] in "/%" for x in atom[1:] for v in x.variables()}
         if a in deep or b in deep:
             return False
-        return e.factor(a) == e.factor(b) * n and not self._is_coordinate(e)
-
-    def _is_coordinate(self, e: Ix) -> bool:
-        return False
+        return e.factor(a) == e.factor(b) * n
 
     # -- the kernel -----------------------------------------------------------------------------
 
@@ -461,7 +502,7 @@ class _Emitter:
                     todo.extend(self.parts(s))
             for q, a in items:
                 if q == p and a.kind != "reduce" and a in b.stored:
-                    stored_at.setdefault(b.roots[a], (p, b.buffer(a), b.offset(a, b.kept(a))))
+                    stored_at.setdefault(b.roots[a], (p, b.buffer(a), b.where(a)))
 
     def _scratch(self, s: Scalar) -> tuple[Buffer, Ix]:
         """Memory for a value of one row, and where an element of it stands."""
@@ -582,7 +623,7 @@ class _Emitter:
         out: set[str] = set()
         for i in self.b.domain[a]:
             out |= i.variables()
-        return out
+        return self.b.names(out)
 
     def _totals(self, p: int) -> None:
         """Stores of reductions that are complete with walk p and are also wanted in memory."""
@@ -591,7 +632,7 @@ class _Emitter:
             if a.kind == "reduce" and a in b.group.consumed and a in b.stored and self.phase_of[a.id] == p:
                 value = Scalar("name", (), a.dtype, self.acc_names[a.id])
                 self.scopes[self.row_depth].append(
-                    Store(self.use(b.buffer(a), True), b.offset(a, b.kept(a)), value, tuple(a.origins))
+                    Store(self.use(b.buffer(a), True), b.where(a), value, tuple(a.origins))
                 )
 
     def _start(self, a: Value) -> Start:
@@ -615,22 +656,20 @@ class _Emitter:
         if a.kind != "reduce":
             if a in b.stored:
                 value = self.emit(root, row, cuts)
-                where = b.offset(a, b.kept(a))
+                where = b.where(a)
                 self.late.append(Store(self.use(b.buffer(a), True), where, value, origins))
             return
-        kept: set[str] = set()
-        for i in b.kept(a):
-            kept |= i.variables()
+        kept = self._kept_names(a)
         if not kept & set(row):
             start = self._start(a)
             starts.append(start)
             value = self.emit(root, row, cuts)
-            place = b.domain[a][a.data[1][0]] if a.data[0] in ("argmax", "argmin") else None
+            place = b.coordinate(a) if a.data[0] in ("argmax", "argmin") else None
             self.scopes[-1].append(Fold(start.name, a.data[0], value, place, origins))
             if b.terminal(a):
                 total = Scalar("name", (), start.wide, start.name)
                 if self._domain_vars(a) - kept <= set(row):
-                    after.append(Store(self.use(b.buffer(a), True), b.offset(a, b.kept(a)), total, origins))
+                    after.append(Store(self.use(b.buffer(a), True), b.where(a), total, origins))
                 else:
                     self._update(a, total, kept, after, origins, wide=True)
             return
@@ -645,11 +684,9 @@ class _Emitter:
         origins = tuple(a.origins)
         if a.kind != "reduce":
             if a in b.stored:
-                out.append(Store(self.use(b.buffer(a), True), b.offset(a, b.kept(a)), value, origins))
+                out.append(Store(self.use(b.buffer(a), True), b.where(a), value, origins))
             return
-        kept: set[str] = set()
-        for i in b.kept(a):
-            kept |= i.variables()
+        kept = self._kept_names(a)
         self._update(a, value, kept, out, origins, wide=True)
 
     def _update(
@@ -661,7 +698,7 @@ class _Emitter:
         if function in ("argmax", "argmin"):
             raise NotImplementedError("argmax over outer loops")
         target = self.use(b.buffer(a), True)
-        where = b.offset(a, b.kept(a))
+        where = b.where(a)
         grid = self.outer[0] if self.outer else None
         size = a.numel()
         if grid is not None and grid not in kept:
@@ -689,15 +726,15 @@ class _Emitter:
             origins = tuple(a.origins)
             if a.kind != "reduce":
                 if a in b.stored:
-                    self.late.append(Store(self.use(b.buffer(a), True), b.offset(a, b.kept(a)), value, origins))
+                    self.late.append(Store(self.use(b.buffer(a), True), b.where(a), value, origins))
                 continue
             if self._kept_names(a):
                 # Nothing is reduced but dimensions of size 1.
-                loop.body.append(Store(self.use(b.buffer(a), True), b.offset(a, b.kept(a)), value, origins))
+                loop.body.append(Store(self.use(b.buffer(a), True), b.where(a), value, origins))
                 continue
             start = self._start(a)
             starts.append(start)
-            place = b.domain[a][a.data[1][0]] if a.data[0] in ("argmax", "argmin") else None
+            place = b.coordinate(a) if a.data[0] in ("argmax", "argmin") else None
             loop.body.append(Fold(start.name, a.data[0], value, place, origins))
             total = Scalar("name", (), start.wide, start.name)
             target = self.use(b.buffer(a), True)
@@ -724,7 +761,7 @@ class _Emitter:
         out: set[str] = set()
         for i in self.b.kept(a):
             out |= i.variables()
-        return out
+        return self.b.names(out)
 
     def _chunk(self) -> None:
         """Into how many parts the outermost loop may be cut: by the sizes alone, so that sums are the same on every machine."""

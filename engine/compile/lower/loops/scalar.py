@@ -150,6 +150,8 @@ Any_ = Any
 
 def apply(name: str, values: list[Any]) -> Any:
     """A function of the expression language on operands; Python numbers alone give numbers where that is simple."""
+    if name in ("erfinv", "digamma"):
+        raise ScalarError(f"the function {name!r} is the engine's own")
     if name in _FLOAT_ONLY:
         if not any(isinstance(v, Scalar) for v in values):
             values = [lit(v, "f64") for v in values]
@@ -175,9 +177,11 @@ def apply(name: str, values: list[Any]) -> Any:
         return Scalar("where", (c, a, b), a.type)
     if name == "clamp":
         x, low, high = values
-        if low is not None:
+        if low is not None and not _outside(low, x, -1):
             x = apply("maximum", [x, low])
-        return x if high is None else apply("minimum", [x, high])
+        return x if high is None or _outside(high, x, 1) else apply("minimum", [x, high])
+    if name in ("gcd", "lcm", "erfinv", "digamma") or (name == "pow" and any(isinstance(v, Scalar) and not is_float(v.type) for v in values)):
+        raise ScalarError(f"the function {name!r} is the engine's own")
     if name in ("abs", "sign", "minimum", "maximum", "pow", "floor_divide", "remainder", "fmod", "gcd", "lcm"):
         if name == "abs" and not isinstance(values[0], Scalar):
             return abs(values[0])
@@ -187,6 +191,15 @@ def apply(name: str, values: list[Any]) -> Any:
     if name in ("float", "int", "bool"):
         return cast(values[0], {"float": "f32", "int": "i32", "bool": "bool"}[name])
     raise ScalarError(f"the function {name!r} is not known to generated kernels")
+
+
+def _outside(bound: Any, x: Scalar, side: int) -> bool:
+    """Whether an integer bound lies beyond what the type of `x` can hold, so that it does not bound."""
+    if not isinstance(bound, int) or is_float(x.type) or x.type == "bool":
+        return False
+    bits = BYTES[x.type] * 8
+    low, high = (0, (1 << bits) - 1) if x.type[0] == "u" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    return bound <= low if side < 0 else bound >= high
 
 
 def truth(x: Any) -> Scalar:

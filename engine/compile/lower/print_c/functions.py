@@ -49,8 +49,8 @@ FLOATS: dict[str, dict[str, str]] = {
     "sigmoid": {"f32": "1.0f / (1.0f + ts_expf(-{0}))", "f64": "1.0 / (1.0 + exp(-{0}))"},
     "pow": {"f32": "powf({0}, {1})", "f64": "pow({0}, {1})"},
     "sign": {
-        "f32": "{0} != {0} ? {0} : (float)(({0} > 0.0f) - ({0} < 0.0f))",
-        "f64": "{0} != {0} ? {0} : (double)(({0} > 0.0) - ({0} < 0.0))",
+        "f32": "(float)(({0} > 0.0f) - ({0} < 0.0f))",
+        "f64": "(double)(({0} > 0.0) - ({0} < 0.0))",
     },
     "remainder": {"f32": "ts_remainderf({0}, {1})", "f64": "ts_remainder({0}, {1})"},
     "floor_divide": {"f32": "ts_floor_dividef({0}, {1})", "f64": "ts_floor_divide({0}, {1})"},

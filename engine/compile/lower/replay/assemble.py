@@ -100,7 +100,7 @@ class _Assembler:
         made = [
             k
             for k, (o, r) in enumerate(zip(program.outputs, plan.results, strict=True))
-            if r is not None and r.kind not in ("input", "constant") and k not in direct and self._root(r) is r
+            if r is not None and r.kind not in ("input", "constant", "item") and k not in direct and self._root(r) is r
         ]
         total = ZERO
         for v in program.values.made:

@@ -368,9 +368,6 @@ class Segment:
                 if np.may_share_memory(o, array):
                     array = array.copy()
                     break
-            if s in {self.assembly.slots[self.assembly.root(self._result(k))] for k in self.assembly.made} and s in held:
-                np.copyto(held[s], array)
-                continue
             held[s] = array
             p.table[s] = array.ctypes.data
 
@@ -396,6 +393,8 @@ class Segment:
                 target = tensors[i]
                 if k in a.copied:
                     array = memory.get(a.root(base))
+                    if array is None and base.kind == "item":
+                        array = held[a.slots[base]]
                     if array is None:
                         array = self._array(p, base, held)
                     np.copyto(target._data, array.reshape(target._data.shape))
@@ -407,7 +406,7 @@ class Segment:
             elif base.kind == "constant":
                 out[k] = base.data
             else:
-                array = memory[a.root(base)]
+                array = held[a.slots[base]] if base.kind == "item" else memory[a.root(base)]
                 spec = o.spec
                 assert spec is not None
                 shape = tuple([d if type(d) is int else int(evaluate(x, self._values(p))) for d, x in zip(spec.shape, o.value.shape, strict=True)])

@@ -111,6 +111,7 @@ class _Scheduler:
         self.unit_of: dict[Value, Unit] = {}
         self.placed: set[Value] = set()
         self.refused: list[dict[str, str]] = []
+        self.drawn: Unit | None = None
 
     def run(self) -> Schedule:
         for v in self.order:
@@ -132,9 +133,13 @@ class _Scheduler:
 
     def _leaves(self, anchor: Value) -> dict[Value, None]:
         """What an anchor reads from memory or from other anchors."""
+        return self._leaves_of(*anchor.args)
+
+    def _leaves_of(self, *roots: Value) -> dict[Value, None]:
+        """Memory and anchors that these values are or are made of."""
         out: dict[Value, None] = {}
         seen: set[Value] = set()
-        todo = list(anchor.args)
+        todo = list(roots)
         while todo:
             v = todo.pop()
             if v in seen:
@@ -165,10 +170,16 @@ class _Scheduler:
         self.unit_of[v] = unit
         reads: list[Value] = []
         for a in v.args:
-            while a.kind in FLOATING_KINDS and a not in self.anchors:
-                a = a.args[0]
-            reads.append(a)
+            reads += self._leaves_of(a)
         self._depend(unit, reads)
+        if v.kind == "call" and v.data.impure:
+            # Random numbers are drawn in the order of the program.
+            if self.drawn is not None:
+                self._after(unit, self.drawn)
+            self.drawn = unit
+
+    def _after(self, unit: Unit, earlier: Unit) -> None:
+        unit.before |= earlier.before | (1 << earlier.number)
 
     # -- anchors --------------------------------------------------------------------------------
 

@@ -92,6 +92,12 @@ _FOLD: dict[str, Callable[..., float]] = {
 }  # fmt: skip
 
 
+_TESTS: dict[str, Callable[..., bool]] = {
+    "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
+    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b,
+}  # fmt: skip
+
+
 def _constants(x: Scalar) -> Scalar | None:
     if not x.args or any(a.op != "lit" for a in x.args):
         return None
@@ -104,6 +110,8 @@ def _constants(x: Scalar) -> Scalar | None:
         return lit(math.sqrt(values[0]), x.type)
     if x.op == "not":
         return lit(not values[0], "bool")
+    if x.op in _TESTS:
+        return lit(_TESTS[x.op](*values), "bool")
     return None
 
 

@@ -196,11 +196,11 @@ class Lowering:
         return self.values.full((), a, kind)
 
     def _pointwise(self, op: Op, args: list[Any], statics: tuple[Any, ...], result: TensorSpec) -> Value | None:
-        compute = self.promoted(args)
+        compute = result.dtype if op.keeps_dtype else self.promoted(args)
         out = self.code(result.dtype)
-        wide = False
+        wide = op.wide and self.promoted(args).category < FLOATING
         if op.floats and compute.category < FLOATING:
-            compute, wide = get_default_dtype(), op.wide
+            compute = get_default_dtype()
         code = self.code(compute)
         if code is None or out is None:
             return None
@@ -210,6 +210,8 @@ class Lowering:
         for name, a in zip(op.tensors, args, strict=True):
             if not isinstance(a, Value):
                 names[name] = a if a is None or isinstance(a, Scalar) else lit(a, at)
+                if type(a) is int and not is_float(at) and names[name].data != a and op.name.startswith("clamp"):
+                    return None
                 continue
             if a in operands:
                 leaf = arg(operands.index(a), a.dtype)
@@ -338,7 +340,9 @@ def _power(names: dict[str, Any], type: str) -> Scalar | None:
 SPECIAL: dict[str, Callable[[dict[str, Any], str], Scalar | None]] = {"pow": _power}
 """Formulas that depend on the values of numbers."""
 
-EXPRESSIONS: dict[str, str] = {}
+EXPRESSIONS: dict[str, str] = {
+    "lerp": "where((weight < 0.5) & (weight > -0.5), input + weight * (end - input), end - (end - input) * (1 - weight))",
+}
 """Expressions that kernels here compute better than those of the table."""
 
 
