@@ -109,7 +109,7 @@ def compile(
         raise TypeError(
             "torch.compile wants a function or a module, not a class: compile its method `forward` or an instance"
         )
-    if hasattr(model, "_compiled") and isinstance(model, FunctionType):
+    if hasattr(model, "_compiled"):
         model = model._compiled.function
     if isinstance(model, MethodType) and isinstance(model.__func__, FunctionType):
         owner, wrapper = model.__self__, wrap_function(Compiled(model.__func__, made))
@@ -170,7 +170,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
         return fn
     from .capture.runtime import _off
 
-    inner = fn._compiled.function if hasattr(fn, "_compiled") and isinstance(fn, FunctionType) else fn
+    inner = fn._compiled.function if hasattr(fn, "_compiled") else fn
 
     @functools.wraps(inner)
     def natively(*args: Any, **kwargs: Any) -> Any:
@@ -183,8 +183,6 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
             _off.depth -= 1
 
     natively._compile_disabled = True  # type: ignore[attr-defined]
-    natively.__dict__.pop("_compile_handler", None)
-    natively.__dict__.pop("_compiled", None)
     return natively
 
 

@@ -165,7 +165,7 @@ class Module(StateMethods, module_hooks.HookMethods):
         if (isinstance(value, Tensor) and isinstance(value, Buffer)) or name in own.get("_buffers", ()):
             self._set_buffer(name, value)
             return
-        if name == "training":
+        if name == "training" or name == "forward":
             module_path.structure_changed()
         super().__setattr__(name, value)
 

@@ -236,6 +236,8 @@ class Attributes:
         getter = static(type(found), "__get__")[0]
         if getter is MISSING:
             return self.class_value(found, owner, name)
+        if type(found).__name__ == "CompiledFunction":
+            return MethodType(self.class_value(found, owner, name), obj)
         if type(getter) is FunctionType and not isinstance(found, functools.cached_property):
             descriptor = self.class_value(found, owner, name)
             return self.push(frame, getter, [descriptor, obj, kind], {})
@@ -320,7 +322,7 @@ class Attributes:
             value = world.wrap(own[name], world.sources.own(obj.source, name, covered))
         else:
             structural = is_module and any(name in own.get(h, ()) for h in ("_parameters", "_buffers", "_modules"))
-            world.guards.has_own(obj.source, name, False, structural)
+            world.guards.has_own(obj.source, name, False, structural or (is_module and name == "forward"))
             value = MISSING
         obj.attrs[name] = value
         return value

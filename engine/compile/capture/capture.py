@@ -161,6 +161,11 @@ def source_of(frame: Frame | None) -> Place_ | None:
     return Place_(code.co_filename, line, end or line, column or 0, end_column or 0, code.co_qualname)
 
 
+def source_of_code(code: Any) -> Place_:
+    """Where a function is defined."""
+    return Place_(code.co_filename, code.co_firstlineno, code.co_firstlineno, 0, 0, code.co_qualname)
+
+
 def capture(
     frame: Frame, labels: list[str], dynamic: Dynamic, all_dynamic: bool | None, native: Interpreter, backend: Any, id: str,
     module: str = "",

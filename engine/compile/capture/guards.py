@@ -117,7 +117,7 @@ class GuardSet:
         words, wrong = ("in", "not in") if yes else ("not in", "in")
         self._put(
             source, "has_own", yes, f"{name!r} {words} vars({source.label})", "whether the attribute is there",
-            lambda e, k, s: f"{name!r} {wrong} {e}.__dict__", name, covered or source.covered,
+            lambda e, k, s: f"{name!r} {wrong} {e}.__dict__", name, covered,
         )  # fmt: skip
 
     def condition(

@@ -71,6 +71,13 @@ class OptimizedModule(Module):
     def _get_name(self) -> str:
         return type(self)._orig_mod._get_name()
 
+    def _tapescope_records_(self) -> Any:
+        from ...display import module_json
+        from .story import records
+
+        compiled = type(self)._module_call.compiled
+        return ("capture", records(compiled)) if compiled is not None else ("module", module_json(type(self)._orig_mod))
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return type(self)._orig_mod.__reduce_ex__(protocol)
 

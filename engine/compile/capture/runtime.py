@@ -13,7 +13,7 @@ import linecache
 import threading
 import weakref
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 from ...autograd.node import ENGINE_FOLDER
@@ -27,13 +27,13 @@ from ..interpreter.generators import InterpretedGenerator
 from ..interpreter.loop import Interpreter
 from . import builtins_table as _builtins_table  # fills the tables of calls
 from . import engine_table
-from .calls import STRICT
+from .calls import OBJECT_CALLS, STRICT
 from .capture import Failed, capture, source_of
 from .codegen import MISS
 from .guards import Failure, explain_failure, failures
 from .segments import LIMIT, Entry, Place, flatten, labels_of
 from .sources import full
-from .world import Dynamic, path_of
+from .world import path_of
 
 _lock = threading.RLock()
 _all: weakref.WeakSet[Compiled] = weakref.WeakSet()
@@ -87,7 +87,6 @@ class Compiled:
         self.places: dict[Any, Place] = {}
         self.numbers = itertools.count()
         self.by_id: dict[str, Entry] = {}
-        self.dynamic = Dynamic()
         self.recompiles: list[dict[str, Any]] = []
         self.native_reason = ""
         self.bind: Callable[..., list[Any]] = _unbound
@@ -151,7 +150,7 @@ class Compiled:
         frame = self.frame(list(S))
         if self.first is None:
             key, _ = flatten(frame)
-            self.first = self.places.setdefault(key, Place(key, labels_of(frame), None))
+            self.first = self.places.setdefault(key, Place(key, labels_of(frame)))
             self.first.entries = self.entries
         place = self.first
         if place.eager:
@@ -184,12 +183,12 @@ class Compiled:
                 return outcome.value
             frame = outcome  # type: ignore[assignment]
             key, S = flatten(frame)
-            if entry.exit.break_id == "item" and frame.stack and type(frame.stack[-1]) is float:
-                # A number read from a tensor is another one at the next call: an input at once.
-                self.dynamic.scalars.add(f"S[{len(S) - 1 - (frame.handled is not None)}]")
             place = self.places.get(key)
             if place is None:
-                place = self.places[key] = Place(key, labels_of(frame), None)
+                place = self.places[key] = Place(key, labels_of(frame))
+            if entry.exit.break_id == "item" and frame.stack and type(frame.stack[-1]) is float:
+                # A number read from a tensor is another one at the next call: an input at once.
+                place.dynamic.scalars.add(f"S[{len(S) - 1 - (frame.handled is not None)}]")
             if place.eager or engine_state.fakes is not None:
                 return native.run(frame)
             out: Any = MISS
@@ -230,7 +229,7 @@ class Compiled:
                 entry = capture(
                     frame,
                     place.labels,
-                    self.dynamic,
+                    place.dynamic,
                     self.options.dynamic,
                     native,
                     self.options.backend,
@@ -275,24 +274,24 @@ class Compiled:
                 continue
             if result is None:
                 for failure in failed:
-                    self.note_change(failure)
+                    self.note_change(place, failure)
                 result = (entry, failed[0])
         return result
 
-    def note_change(self, failure: Failure) -> None:
+    def note_change(self, place: Place, failure: Failure) -> None:
         guard = failure.guard
         if failure.dimension is not None:
             source, dim = failure.dimension
-            self.dynamic.sizes.setdefault(path_of(source), set()).add(dim)
+            place.dynamic.sizes.setdefault(path_of(source), set()).add(dim)
             # Other dimensions that moved in the same tensor are symbolic at once.
             new = failure.value
             for i, (a, b) in enumerate(zip(guard.payload.shape, tuple(new._data.shape), strict=False)):
                 if a != b:
-                    self.dynamic.sizes[path_of(source)].add(i)
+                    place.dynamic.sizes[path_of(source)].add(i)
         elif (
             guard.kind == "value" and type(guard.payload) in (int, float) and type(failure.value) is type(guard.payload)
         ):
-            self.dynamic.scalars.add(path_of(guard.source))
+            place.dynamic.scalars.add(path_of(guard.source))
 
     def relation_failure(self, entry: Entry, S: list[Any]) -> Failure | None:
         """A relation between symbolic sizes that does not hold."""
@@ -403,7 +402,6 @@ class Compiled:
         self.first = None
         self.by_id.clear()
         self.recompiles.clear()
-        self.dynamic = Dynamic()
 
 
 def _symbol_label(entry: Entry, symbol: Any) -> str:
@@ -472,26 +470,58 @@ def reset_all() -> None:
             compiled.reset()
 
 
+class CompiledFunction:
+    """The function that users call instead of the one that was compiled. Works as a method, too."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        functools.update_wrapper(self, compiled.function)
+        self._compiled = compiled
+        self._torchdynamo_orig_callable = compiled.function
+        self._call = compiled.call
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self._call(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<compiled function {self._compiled.name}>"
+
+    def __reduce__(self) -> Any:
+        return self.__qualname__
+
+    def _tapescope_records_(self) -> Any:
+        from .story import records
+
+        return "capture", records(self._compiled)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        from ...display import bundle
+        from .story import Explanation, records
+
+        if not self._compiled.by_id:
+            return {"text/plain": repr(self)}
+        return bundle("capture", lambda: records(self._compiled), str(Explanation(self._compiled)))
+
+
+def _inline(domain: Any, frame: Frame, obj: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A compiled function called within another one is a part of it."""
+    domain.world.guards.is_(obj.source, obj.real, "which function it is")
+    f = obj.real._compiled.function
+    source = domain.world.sources.const(f, f.__qualname__)
+    return domain.call(frame, domain.world.wrap(f, source, guarded=True), args, kwargs)
+
+
+OBJECT_CALLS[CompiledFunction] = _inline
+
+
 def wrap_function(compiled: Compiled) -> Any:
     """The function that users call instead."""
-    call = compiled.call
-
-    @functools.wraps(compiled.function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return call(*args, **kwargs)
-
-    wrapper._compiled = compiled  # type: ignore[attr-defined]
-    wrapper._torchdynamo_orig_callable = compiled.function  # type: ignore[attr-defined]
-    wrapper._compile_handler = _inline  # type: ignore[attr-defined]
-    return wrapper
-
-
-def _inline(domain: Any, frame: Frame, f: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """A compiled function called within another one is a part of it."""
-    return domain.call(frame, f._compiled.function, args, kwargs)
+    return CompiledFunction(compiled)
 
 
 engine_table.install()
 _ = _builtins_table
 
-__all__ = ["Compiled", "Options", "binder", "native", "reset_all", "wrap_function"]
+__all__ = ["Compiled", "CompiledFunction", "Options", "binder", "native", "reset_all", "wrap_function"]

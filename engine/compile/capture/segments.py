@@ -11,6 +11,7 @@ from typing import Any
 from ..interpreter.frame import NULL, UNBOUND, Frame
 from .guards import Guard
 from .sources import Sources
+from .world import Dynamic
 
 LIMIT = 8
 """How many entries a place may have."""
@@ -64,10 +65,11 @@ class Entry:
 class Place:
     """What is known of one place: its entries, newest match first, and whether it runs eagerly from now on."""
 
-    __slots__ = ("eager", "entries", "key", "labels", "template")
+    __slots__ = ("dynamic", "eager", "entries", "key", "labels")
 
-    def __init__(self, key: Any, labels: list[str], template: Any) -> None:
-        self.key, self.labels, self.template = key, labels, template
+    def __init__(self, key: Any, labels: list[str]) -> None:
+        self.key, self.labels = key, labels
+        self.dynamic = Dynamic()
         self.entries: list[Entry] = []
         self.eager = ""
 

@@ -1,0 +1,236 @@
+"""What was captured of a function, as data and as text: segments, graphs, guards, effects, breaks, and why it was captured again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...observe import capture_json
+from ..fake import SymFloat, SymInt
+from ..graph import Node, TensorSpec
+from ..graph.printing import target_text
+from .runtime import Compiled, CompiledFunction
+from .segments import Entry
+
+
+def _size(n: Any) -> Any:
+    return n if type(n) is int else str(n)
+
+
+def _tensor(val: Any) -> dict[str, Any]:
+    if isinstance(val, TensorSpec):
+        sizes = [_size(n) for n in val.shape]
+        count = 1
+        for n in val.shape:
+            count *= n if type(n) is int else n.hint
+        return {"shape": sizes, "dtype": val.dtype.name, "device": val.device, "bytes": count * val.dtype.itemsize}
+    if isinstance(val, (tuple, list)) and val and isinstance(val[0], TensorSpec):
+        return _tensor(val[0])
+    kind = "int" if type(val) is SymInt else "float" if type(val) is SymFloat else ""
+    return {"shape": [], "dtype": kind, "device": "", "bytes": 0}
+
+
+def _node(node: Node) -> dict[str, Any]:
+    source = node.meta.get("source")
+    target = target_text(node).rpartition(".")[2] if node.op.startswith("call") else str(node.target)
+    return {
+        "name": node.name, "op": node.op, "target": target, "inputs": [n.name for n in node.all_input_nodes], **_tensor(node.meta.get("val")),
+        "source": source.to_json() if source is not None else None, "module": node.meta.get("module") or "",
+    }  # fmt: skip
+
+
+def segment_json(compiled: Compiled, entry: Entry) -> dict[str, Any]:
+    """One segment in the form that `observe.capture_json` describes."""
+    gm = entry.graph
+    nodes = [_node(n) for n in gm.graph if n.op != "output"] if gm is not None else []
+    outputs = [n.name for n in gm.graph.output_node.all_input_nodes] if gm is not None else []
+    inputs = []
+    for i in entry.inputs:
+        facts = _tensor(i.node.meta.get("val"))
+        inputs.append(
+            {"name": i.node.name, "source": i.source.label, **{k: facts[k] for k in ("shape", "dtype", "device")}}
+        )
+    guards = [{"text": g.text, "source": g.source.label, "why": g.why} for g in entry.guards]
+    for text in entry.relations:
+        guards.append({"text": text, "source": "", "why": "a relation of sizes"})
+    e = entry.exit
+    told = None
+    if e.kind in ("break", "raise", "turn") and e.break_id:
+        told = {
+            "id": e.break_id, "category": e.category, "reason": e.reason, "hint": e.hint, "source": e.source.to_json() if e.source else None,
+            "values": list(e.values),
+        }  # fmt: skip
+    kind = "branch" if e.break_id == "branch" and e.kind == "break" else "break" if e.kind == "turn" else e.kind
+    if e.kind == "turn":
+        told = None
+    kernels = getattr(entry.compiled, "kernels_json", None)
+    return {
+        "id": entry.id, "entry": {"function": entry.function_name, "source": entry.source.to_json() if entry.source else None},
+        "backend": compiled.options.backend_name, "inputs": inputs, "nodes": nodes, "outputs": outputs, "guards": guards,
+        "effects": list(entry.effects), "exit": {"kind": kind, "break": told, "next": list(entry.following)},
+        "code": gm.code if gm is not None else "", "seconds": entry.seconds, "calls": entry.calls,
+        "kernels": kernels() if kernels is not None else None,
+    }  # fmt: skip
+
+
+class Explanation:
+    """What was captured of one function.
+
+    `segments` are its captured pieces in order of capture, `breaks` where and why graphs ended, `guards` what each piece assumes,
+    `graphs` their graph modules, `recompiles` which guard failed when a piece was captured again. `result` is what the call returned.
+    """
+
+    def __init__(self, compiled: Compiled, result: Any = None) -> None:
+        self._compiled, self.result = compiled, result
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The captured pieces themselves."""
+        return list(self._compiled.by_id.values())
+
+    @property
+    def segments(self) -> list[dict[str, Any]]:
+        """The captured pieces as data."""
+        return [segment_json(self._compiled, e) for e in self.entries]
+
+    @property
+    def breaks(self) -> list[dict[str, Any]]:
+        """Each place where a graph breaks: id, category, reason, hint, source, values."""
+        out, seen = [], set()
+        for e in self.entries:
+            x = e.exit
+            if x.kind == "break" and (x.break_id, x.source) not in seen:
+                seen.add((x.break_id, x.source))
+                out.append(
+                    {
+                        "id": x.break_id, "category": x.category, "reason": x.reason, "hint": x.hint, "source": x.source,
+                        "values": list(x.values), "segment": e.id,
+                    }
+                )  # fmt: skip
+        return out
+
+    break_reasons = breaks
+
+    @property
+    def graphs(self) -> list[Any]:
+        """The graph modules."""
+        return [e.graph for e in self.entries if e.graph is not None]
+
+    @property
+    def graph_count(self) -> int:
+        """How many graphs there are."""
+        return len(self.graphs)
+
+    @property
+    def graph_break_count(self) -> int:
+        """How many places break a graph."""
+        return len(self.breaks)
+
+    @property
+    def op_count(self) -> int:
+        """How many calls of operators all graphs have."""
+        return sum(1 for g in self.graphs for n in g.graph if n.op.startswith("call"))
+
+    @property
+    def guards(self) -> dict[str, list[str]]:
+        """What each segment assumes, by its id."""
+        return {e.id: [g.text for g in e.guards] + list(e.relations) for e in self.entries}
+
+    out_guards = guards
+
+    @property
+    def recompiles(self) -> list[dict[str, Any]]:
+        """Which guard failed when a place was captured again."""
+        return list(self._compiled.recompiles)
+
+    @property
+    def eager(self) -> list[str]:
+        """Why places run eagerly, where some do."""
+        out = [p.eager for p in self._compiled.places.values() if p.eager]
+        return [self._compiled.native_reason, *out] if self._compiled.native_reason else out
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything in the form that `observe.capture_json` describes."""
+        return records(self._compiled)
+
+    def _tapescope_records_(self) -> tuple[str, dict[str, Any]]:
+        return "capture", self.to_json()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        from ...display import bundle
+
+        return bundle("capture", self.to_json, str(self))
+
+    def __str__(self) -> str:
+        c = self._compiled
+        n, b = self.graph_count, self.graph_break_count
+        lines = [f"{c.name}: {n} graph{'s' * (n != 1)}, {b} break{'s' * (b != 1)}, {self.op_count} operators"]
+        for reason in self.eager:
+            lines.append(f"  runs eagerly: {reason}")
+        for e in self.entries:
+            where = f", line {e.source.line}" if e.source is not None else ""
+            ops = sum(1 for x in e.graph.graph if x.op.startswith("call")) if e.graph is not None else 0
+            lines.append(
+                f"segment {e.id} ({e.function_name}{where}): {ops} operators, {len(e.guards) + len(e.relations)} guards, ran {e.calls} times"
+            )
+            for told in e.effects:
+                lines.append(f"  effect: {told}")
+            x = e.exit
+            if x.kind == "return":
+                lines.append("  returns")
+            elif x.kind == "turn":
+                lines.append(
+                    "  goes on with the next turn of the loop" + (f" at line {x.source.line}" if x.source else "")
+                )
+            else:
+                at = f"{x.source.file.rpartition('/')[2]}:{x.source.line}" if x.source else "?"
+                lines.append(f"  {'raises' if x.kind == 'raise' else 'breaks'} at {at} [{x.break_id}]: {x.reason}")
+                if x.hint and x.kind == "break":
+                    lines.append(f"    {x.hint}")
+            if e.following:
+                lines.append(f"  then segment {', '.join(e.following)}")
+        for r in self.recompiles:
+            lines.append(
+                f"segment {r['segment']} was captured because {r['guard']} did not hold: {r['old']} became {r['new']}"
+            )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def records(compiled: Compiled) -> dict[str, Any]:
+    """All that was captured of a function, in the form of `observe.capture_json`."""
+    from .capture import source_of_code
+
+    segments = [segment_json(compiled, e) for e in compiled.by_id.values()]
+    return capture_json(compiled.name, source_of_code(compiled.function.__code__), segments, list(compiled.recompiles))
+
+
+def compiled_of(f: Any) -> Compiled | None:
+    """The compiled function behind what `torch.compile` returned, None for anything else."""
+    from .modules import OptimizedModule
+
+    if isinstance(f, OptimizedModule):
+        return type(f)._module_call.compiled
+    return getattr(f, "_compiled", None)
+
+
+def explain(f: Any) -> Callable[..., Explanation]:
+    """`explain(f)(*args)`: call it compiled and tell what was captured. What is compiled already keeps what it has."""
+
+    def call(*args: Any, **kwargs: Any) -> Explanation:
+        from ..api import compile
+
+        from .modules import OptimizedModule
+
+        known = f if isinstance(f, (CompiledFunction, OptimizedModule)) or hasattr(f, "_compiled") else compile(f)
+        result = known(*args, **kwargs)
+        compiled = compiled_of(known)
+        if compiled is None:
+            raise TypeError(f"a {type(f).__name__} cannot be explained: it is not compiled")
+        return Explanation(compiled, result)
+
+    return call
+
+
+__all__ = ["Explanation", "compiled_of", "explain", "records", "segment_json"]
