@@ -273,10 +273,16 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _doctor(options: argparse.Namespace) -> int:
-    from .doctor import main
+def _doctor_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--kernels", action="store_true", help="show which kernels the WebGPU adapter wants, measured once in about a second"
+    )  # fmt: skip
 
-    return main()
+
+def _doctor(options: argparse.Namespace) -> int:
+    from .doctor import kernels, main
+
+    return kernels() if options.kernels else main()
 
 
 COMMANDS: dict[str, Command] = {
@@ -288,7 +294,7 @@ COMMANDS: dict[str, Command] = {
     "playground": Command("build or serve the notebook as a web page", _playground_arguments, _playground),
     "export": Command("make one HTML file that replays a run of a notebook", _export_arguments, _export),
     "recover": Command("get unsaved work back after a crash", _recover_arguments, _recover),
-    "doctor": Command("say what this machine offers, with advice", lambda parser: None, _doctor),
+    "doctor": Command("say what this machine offers, with advice", _doctor_arguments, _doctor),
 }
 """Every command. One is added here; help, parsing and suggestions follow."""
 

@@ -239,6 +239,19 @@ def _dotted(version: tuple[int, int]) -> str:
     return ".".join(map(str, version))
 
 
+def kernels() -> int:
+    """Print which kernels the WebGPU adapter was found to want, measuring it where that has not been done; 1 where none opens."""
+    from ..engine.backends.webgpu import DeviceError, NoAdapter, kernel_choices
+
+    try:
+        lines = kernel_choices()
+    except (NoAdapter, DeviceError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print("\n".join(lines))
+    return 0
+
+
 def main() -> int:
     """Print the report; 1 when something that is needed does not work."""
     works = True

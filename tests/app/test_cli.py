@@ -465,6 +465,19 @@ def test_doctor_reports_and_succeeds():
     assert {line[:4].strip() for line in done.stdout.splitlines()} <= {"ok", "note", ""}
 
 
+def test_doctor_tells_which_kernels_the_adapter_wants(need_vulkan: Callable[[], str], tmp_path, monkeypatch):
+    need_vulkan()
+    monkeypatch.setenv("TAPESCOPE_CACHE", str(tmp_path))
+    done = tapescope("doctor", "--kernels")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^adapter .*\nprofile  measured: .*\nproducts: tiles \d", done.stdout)
+    assert (tmp_path / "kernels.json").exists() and str(tmp_path) in done.stdout
+    assert tapescope("doctor", "--kernels").stdout == done.stdout  # kept, not measured again
+    monkeypatch.setenv("TAPESCOPE_ADAPTER", "no such card")
+    done = tapescope("doctor", "--kernels")
+    assert done.returncode == 1 and "TAPESCOPE_ADAPTER asks for it" in done.stderr
+
+
 def test_doctor_knows_a_software_adapter(need_vulkan: Callable[[], str]):
     software = "llvmpipe" in need_vulkan()
     done = tapescope("doctor")

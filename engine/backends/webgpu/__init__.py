@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdapterInfo", "DeviceError", "DeviceLost", "NoAdapter", "OutOfMemory", "StaleBuffer", "adapters", "device_name",
-    "empty_cache", "get_rng_state", "initial_seed", "is_available", "manual_seed", "manual_seed_all", "memory_stats", "seed",
+    "empty_cache", "get_rng_state", "initial_seed", "is_available", "kernel_choices", "manual_seed", "manual_seed_all", "memory_stats", "seed",
     "set_rng_state", "synchronize",
 ]  # fmt: skip
 
@@ -61,6 +61,13 @@ def is_available() -> bool:
 def device_name() -> str:
     """The adapter in use. Opens the device; raises NoAdapter where there is none."""
     return str(_the_backend().device.gpu.info)
+
+
+def kernel_choices() -> list[str]:
+    """Lines that tell which kernels the adapter was found to want, and the figures. Measures it where that has not been done."""
+    from .tuning import report
+
+    return report(_the_backend())
 
 
 def memory_stats() -> dict[str, int]:

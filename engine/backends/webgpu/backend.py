@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....webgpu_kernels import random as random_kernels
-from ....webgpu_kernels.tuning import HARDWARE, Profile, profile_for
+from ....webgpu_kernels.tuning import HARDWARE, Profile
 from ....webgpu_kernels.wgsl import TYPES
 from ... import dtypes
 from ...dtypes import dtype as DType
@@ -26,7 +26,7 @@ from ...ops.table import OPS, Op
 from ...random import check_bounds
 from ..base import Backend, Kernel
 from ..base import backend as backend_of
-from . import optimizers
+from . import optimizers, tuning
 from .array import CODES, STORED_WORDS, GpuArray, OnHost, dense_order, is_row_major, numel, row_major, span
 from .device import Device
 from .generator import ON_DEVICE, PhiloxGenerator, bound, default_generator
@@ -85,9 +85,9 @@ class WebGPUBackend(Backend):
             cache.clear()
         self._codes = {d: CODES[n] for n, d in dtypes.DTYPES.items() if n in CODES}
         gpu = self._open_gpu()
-        self.profile = profile_for(gpu.info.kind, gpu.info.name)
         self._codes[dtypes.float16] = "f16" if "shader-f16" in gpu.features else "f16w"
         self._device = Device(gpu, debug=self._debug)
+        self.profile = tuning.at_opening(self, gpu.info)
         return self._device
 
     def cache(self) -> dict[Any, Any]:

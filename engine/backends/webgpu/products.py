@@ -179,9 +179,7 @@ class Products:
         batch = list(zip(sizes, a_lead, b_lead))[::-1]
         layers = numel(lead)
         rank = rank_class(len(batch), kernels.BATCH_RANKS)
-        software = backend.profile.rows == "serial"
-        tiles = kernels.SOFTWARE_TILES if software else kernels.HARDWARE_TILES
-        threads = 32 if software else 4096
+        tiles, threads = backend.profile.tiles, backend.profile.threads
         tile = kernels.tile_for(m, n, layers, tiles, threads)
         (a_row, a_k), (b_k, b_col) = a.strides[-2:], b.strides[-2:]
         a_row, a_k = (0 if m == 1 else a_row), (1 if depth == 1 else a_k)
