@@ -1,13 +1,14 @@
 """What the WebGPU device does on this machine: python benchmarks/webgpu.py [--quick]
 
 Prints the adapter and driver, the cold start to a first result, what one small dispatch costs beside a loop written by
-hand with wgpu-py, matrix products in GFLOP/s, and what moves memory in GB/s.  Every figure is the best of several
-rounds; the two sides of a comparison take turns in the same run.
+hand with wgpu-py, matrix products in GFLOP/s, what moves memory in GB/s, and steps of training four networks, eagerly.
+Every figure is the best of several rounds; the two sides of a comparison take turns in the same run.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import platform
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import numpy as np
 
 from tapescope.engine import dtypes
 from tapescope.engine.backends.webgpu.backend import WebGPUBackend
+from tapescope.engine.observe import bus
 from tapescope.engine.ops.table import OPS
 
 CHAIN = 1000
@@ -40,6 +42,8 @@ def main() -> None:
     small_dispatches(backend, rounds)
     products(backend, rounds, (256, 512) if quick else (256, 512, 1024, 2048))
     memory(backend, rounds, 1024 if quick else 4096)
+    backend.device.close()
+    training(rounds)
 
 
 def best(rounds: int, run: Callable[[], Any], wait: Callable[[Any], None], repeat: int = 1) -> float:
@@ -211,6 +215,103 @@ def memory(backend: WebGPUBackend, rounds: int, rows: int) -> None:
     for name, moved, run in work:
         seconds = best(rounds, run, wait)
         print(f"  {name:36} {seconds * 1000:8.2f} {moved * rows * cols * 4 / seconds / 1e9:8.1f}")
+
+
+def training(rounds: int) -> None:
+    """One step (forward, backward, optimizer, and the loss read back) of four networks, through the engine, eagerly."""
+    from tapescope import engine as torch
+
+    print("\ntraining, eager, ms a step                    best   median  launches")
+    for name, make in (("MLP 64-128-10, batch 32, Adam", small_mlp), ("MLP 784-512-512-10, batch 128, Adam", large_mlp),
+                       ("CNN 28x28, batch 64, SGD", cnn), ("transformer 4 layers, d 128, 12 x 64, AdamW", transformer)):  # fmt: skip
+        torch.manual_seed(0)
+        _model, optimizer, loss_of = make(torch)
+
+        def step(optimizer: Any = optimizer, loss_of: Any = loss_of) -> None:
+            optimizer.zero_grad()
+            loss = loss_of()
+            loss.backward()
+            optimizer.step()
+            loss.item()
+
+        for _ in range(3):
+            step()
+        times = []
+        for _ in range(rounds + 3):
+            began = time.perf_counter()
+            step()
+            times.append(time.perf_counter() - began)
+        told: list[Any] = []
+        stop = bus.subscribe(told.append, ["launch"])
+        step()
+        stop()
+        times.sort()
+        print(f"  {name:42} {times[0] * 1000:7.1f} {times[len(times) // 2] * 1000:8.1f} {len(told):9}")
+
+
+def _mlp(torch: Any, sizes: tuple[int, ...], batch: int) -> tuple[Any, Any, Callable[[], Any]]:
+    nn = torch.nn
+    layers: list[Any] = []
+    for a, b in itertools.pairwise(sizes):
+        layers += [nn.Linear(a, b), nn.ReLU()]
+    model = nn.Sequential(*layers[:-1]).to("webgpu")
+    x, y = torch.randn(batch, sizes[0]).to("webgpu"), torch.randint(0, sizes[-1], (batch,)).to("webgpu")
+    return model, torch.optim.Adam(model.parameters()), lambda: nn.functional.cross_entropy(model(x), y)
+
+
+def small_mlp(torch: Any) -> tuple[Any, Any, Callable[[], Any]]:
+    """A small multilayer perceptron."""
+    return _mlp(torch, (64, 128, 10), 32)
+
+
+def large_mlp(torch: Any) -> tuple[Any, Any, Callable[[], Any]]:
+    """A larger one."""
+    return _mlp(torch, (784, 512, 512, 10), 128)
+
+
+def cnn(torch: Any) -> tuple[Any, Any, Callable[[], Any]]:
+    """Two convolutions with pooling, and a linear layer."""
+    nn = torch.nn
+    model = nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(32 * 7 * 7, 10),
+    ).to("webgpu")  # fmt: skip
+    x, y = torch.randn(64, 1, 28, 28).to("webgpu"), torch.randint(0, 10, (64,)).to("webgpu")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    return model, optimizer, lambda: nn.functional.cross_entropy(model(x), y)
+
+
+def transformer(torch: Any) -> tuple[Any, Any, Callable[[], Any]]:
+    """Characters: pre-norm blocks of 4 heads with masked softmax attention written out, tanh GELU, tied embedding."""
+    nn, F = torch.nn, torch.nn.functional
+    width, heads, length, batch, words = 128, 4, 64, 12, 65
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.qkv, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+        def forward(self, x: Any) -> Any:
+            parts = self.qkv(self.first(x)).reshape(batch, length, 3, heads, width // heads).permute(2, 0, 3, 1, 4)
+            scores = (parts[0] @ parts[1].transpose(-2, -1)) * (width // heads) ** -0.5 + mask
+            y = F.softmax(scores, dim=-1) @ parts[2]
+            x = x + self.proj(y.permute(0, 2, 1, 3).reshape(batch, length, width))
+            return x + self.down(F.gelu(self.up(self.second(x)), approximate="tanh"))
+
+    token, place = nn.Embedding(words, width), nn.Embedding(length, width)
+    blocks, last = nn.Sequential(*[Block() for _ in range(4)]), nn.LayerNorm(width)
+    model = nn.ModuleList([token, place, blocks, last]).to("webgpu")
+    mask = torch.full((length, length), -1e9).triu(1).to("webgpu")
+    ids = torch.randint(0, words, (batch, length + 1))
+    x, y, at = ids[:, :-1].to("webgpu"), ids[:, 1:].reshape(-1).to("webgpu"), torch.arange(length).to("webgpu")
+
+    def loss() -> Any:
+        out = F.linear(last(blocks(token(x) + place(at))), token.weight)
+        return F.cross_entropy(out.reshape(-1, words), y)
+
+    return model, torch.optim.AdamW(model.parameters(), lr=1e-3), loss
 
 
 if __name__ == "__main__":
