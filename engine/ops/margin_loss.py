@@ -246,7 +246,7 @@ def multi_margin_loss(
         )
     if target.dtype is not dtypes.int64:
         raise RuntimeError(f"expected scalar type Long but found {dispatch.type_name(target.dtype)}")
-    if not state.modes and ((target < 0) | (target >= classes)).any():
+    if not state.modes and not target._storage.backend.lifts and ((target < 0) | (target >= classes)).any():
         raise RuntimeError("target out of range")
     return _multi_margin(input, target, weight, p, margin, reduction)
 
@@ -303,6 +303,6 @@ def multilabel_margin_loss(
     if target.shape != input.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     classes = input.shape[-1] if input.ndim else 1
-    if not state.modes and ((target < -1) | (target >= classes)).any():
+    if not state.modes and not target._storage.backend.lifts and ((target < -1) | (target >= classes)).any():
         raise RuntimeError("argument #2 'target' is out of range")
     return _multilabel_margin(input, target, reduction)

@@ -58,7 +58,7 @@ def binary_cross_entropy(
     if weight is not None:
         weight = weight.expand(*broadcast_shapes(target.shape, weight.shape))
     # A function transform or a capture has no values to look at.
-    if not state.modes and not ((input >= 0) & (input <= 1)).all():
+    if not state.modes and not input._storage.backend.lifts and not ((input >= 0) & (input <= 1)).all():
         raise RuntimeError("all elements of input should be between 0 and 1")
     return _bce(input, target, weight, reduction)
 

@@ -48,11 +48,15 @@ LAYOUTS: dict[str, Callable[..., Any]] = {"clone": _as_first, "to_dtype": _as_fi
 
 
 def _softmax(x: Any, dim: int) -> Any:
+    if x.numel() == 0:
+        return x.clone()
     e = (x - x.amax(dim, keepdim=True)).exp()
     return e / e.sum(dim, keepdim=True)
 
 
 def _log_softmax(x: Any, dim: int) -> Any:
+    if x.numel() == 0:
+        return x.clone()
     shifted = x - x.amax(dim, keepdim=True)
     return shifted - shifted.exp().sum(dim, keepdim=True).log()
 
