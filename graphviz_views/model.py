@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
 from . import search
@@ -459,6 +459,7 @@ class Graph:
         return ", ".join(parts)
 
 
+@lru_cache(maxsize=10_000)
 def module_path(module: str) -> tuple[Outer, ...]:
     """The scopes of a dotted module path, outermost first."""
     return tuple(Outer("module", name) for name in module.split(".", MAX_DEPTH - 1) if name)

@@ -65,7 +65,12 @@ def build_tape(
         for slot, source in r.inputs
         if source in shown
     ]
-    nodes = [replace(r.node, badges=(*r.node.badges, *r.badges), is_root=r.node.id in roots) for r in ordered]
+    nodes = [
+        replace(r.node, badges=(*r.node.badges, *r.badges), is_root=r.node.id in roots)
+        if r.badges or r.node.id in roots
+        else r.node
+        for r in ordered
+    ]
     carriers: dict[NodeId, dict[NodeId, None]] = {}
     for r in ordered:
         for badge in r.badges:

@@ -14,7 +14,7 @@ from typing import Any
 from . import reading
 from .labels import bytes_text
 from .model import Gradient, Graph, NodeId
-from .tape import build_tape
+from .tape import MAX_NODES, build_tape
 
 MAX_STEPS = 200_000
 """Of a longer run only the first steps are kept."""
@@ -58,7 +58,7 @@ class Timeline:
 
     def __init__(self, snapshot: Any, records: Iterable[Any] | None = None) -> None:
         self.snapshot: Mapping[str, Any] = reading.mapping(snapshot)
-        found = map(reading.mapping, reading.items(self.snapshot.get("nodes")))
+        found = map(reading.mapping, reading.items(self.snapshot.get("nodes"))[-MAX_NODES:])
         self._nodes: dict[NodeId, Mapping[str, Any]] = {
             n: r for r in found if (n := reading.integer(r.get("id"))) is not None
         }
