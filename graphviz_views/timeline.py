@@ -104,9 +104,9 @@ class Timeline:
     def _imagined(self) -> list[_Step]:
         """The order that the tape itself tells: nodes as recorded, then backward from the roots, newest first."""
         steps = [_Step("forward", n, reading.text(r.get("op"))) for n, r in self._nodes.items() if self._is_op(n)]
-        roots = [r for r in reading.items(self.snapshot.get("roots")) if r in self._nodes]
+        roots = (reading.integer(r) for r in reading.items(self.snapshot.get("roots")))
         reached: set[NodeId] = set()
-        waiting: list[NodeId] = [r for r in roots if isinstance(r, int)]
+        waiting: list[NodeId] = [r for r in roots if r is not None and r in self._nodes]
         while waiting:
             node = waiting.pop()
             if node not in reached:
@@ -118,7 +118,7 @@ class Timeline:
 
     def _recorded(self, records: list[Mapping[str, Any]]) -> list[_Step]:
         """The order in which the records came; nodes that the tape holds and no record names come first."""
-        named = {r.get("node") for r in records if r.get("kind") == "op"}
+        named = {reading.integer(r.get("node")) for r in records if r.get("kind") == "op"}
         steps = [
             _Step("forward", n, reading.text(r.get("op")))
             for n, r in self._nodes.items()
