@@ -37,15 +37,17 @@ class WorkerKernel:
         self._host: Any = importlib.import_module("tapescope_host")
         sys.meta_path.insert(0, _LatePackages(self._host))
         if device == "auto":
-            device = "webgpu" if self._host.webgpu and self._has_adapter() else "cpu"
+            device = "webgpu" if self._host.webgpu and self._has_gpu() else "cpu"
         self.core = KernelCore(self._send, ask=self._ask, on_pending=self._pending, device=device, torch="auto")
         self._sleep = time.sleep
 
     @staticmethod
-    def _has_adapter() -> bool:
+    def _has_gpu() -> bool:
+        """Whether there is an adapter that is more than the CPU in disguise."""
         from ...engine.backends.webgpu.browser import adapter
 
-        return adapter() is not None
+        found = adapter()
+        return found is not None and not found.software
 
     def start(self) -> None:
         """Become the current kernel, say `Ready`, and import the engine, which the first cell will want."""

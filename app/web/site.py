@@ -153,7 +153,7 @@ def _examples(site: Path, record: bool | Sequence[str], say: Say) -> list[dict[s
             say(f"recording {path.name}")
             taken, result = recording.record(path, device="cpu")
             if result.status != "ok":
-                raise CommandError(f"{path.name} does not run to its end ({result.status}); nothing was built.", FAILED)
+                raise CommandError(f"{path.name} does not run to its end ({_why(taken)}); nothing was built.", FAILED)
         else:
             taken = recording.still(path)
         _stable_ids(taken, path.stem)
@@ -167,6 +167,15 @@ def _examples(site: Path, record: bool | Sequence[str], say: Say) -> list[dict[s
             }
         )  # fmt: skip
     return made
+
+
+def _why(taken: dict[str, Any]) -> str:
+    """The error in a recording, in a line."""
+    for cell in taken["notebook"]["cells"]:
+        for output in cell.get("outputs", ()):
+            if output["output_type"] == "error":
+                return f"{output['ename']}: {output['evalue']}"
+    return "no error was told"
 
 
 def _stable_ids(taken: dict[str, Any], stem: str) -> None:

@@ -86,6 +86,19 @@ export function ansiText(source: string, nameCell?: (id: string) => string | nul
   return out;
 }
 
+/** The lines of a traceback: one that names a line of a cell is a link to it. */
+export function traceText(lines: string[], cellOfCount: (count: number) => string | null, nameCell: (id: string) => string | null, onPlace: (cell: string, line: number, revision: number) => void): DocumentFragment {
+  const out = document.createDocumentFragment();
+  for (const line of lines.join('\n').split('\n')) {
+    const bare = line.replace(ESCAPE, '');
+    const counted = /^Cell In\s?\[(\d+)\], line (\d+)(.*)$/.exec(bare);
+    const cell = counted ? cellOfCount(Number(counted[1])) : null;
+    if (counted && cell) out.append(h('button', { type: 'button', class: 'place', onclick: () => onPlace(cell, Number(counted[2]), 0) }, `Cell ${nameCell(cell) ?? ''} line ${counted[2]}`), counted[3] ?? '', '\n');
+    else out.append(ansiText(line, nameCell, onPlace), '\n');
+  }
+  return out;
+}
+
 const MAX_LINES = 2000;
 
 /** Text with more text behind it, what carriage returns and backspaces overwrite left out, and its middle dropped when it is long. */

@@ -35,6 +35,8 @@ export class App {
   private ranSources = new Map<string, Map<number, string>>();
   private tapeOf: string | null = null;
   private clipboard: Cell[] = [];
+  private counts = new Map<number, string>();
+  private count = 0; // how many cells this Python has run
   private keymap = new KeyMap();
   private find_: FindBar;
   private recording: Recording | null = null;
@@ -59,7 +61,7 @@ export class App {
       insert: (index, type) => this.insertAt(index, type),
       move: (cell, to) => this.notebook.move(cell, to),
       menu: (cell, at) => this.cellMenu(cell, at),
-      outputs: { nameCell: (id) => this.nameCell(id), goTo: (id, line) => this.view.goTo(id, line) },
+      outputs: { nameCell: (id) => this.nameCell(id), cellOfCount: (count) => this.counts.get(count) ?? null, goTo: (id, line) => this.view.goTo(id, line) },
     });
     this.inspector = new Inspector({ nameCell: (id) => this.nameCell(id), lineNow: (source) => this.lineNow(source), show: (source, jump) => this.showSource(source, jump) }, () => this.togglePanel(false));
     this.find_ = new FindBar(() => this.notebook, ({ cell, from, to }) => {
@@ -140,7 +142,7 @@ export class App {
     for (const request of kernel.waiting) if (this.runs.get(request.cell)?.state !== 'waiting') this.setRun(request.cell, { state: 'waiting' });
     this.inspector.takeDevice({
       state: words[kernel.state]!, device: kernel.facts.device ?? '', python: kernel.facts.python ?? '', torch: kernel.facts.torch ?? '', isolated: kernel.isolated,
-      webgpu: 'gpu' in navigator ? (kernel.facts.device?.startsWith('webgpu') ? 'in use' : kernel.state === 'idle' || kernel.state === 'busy' ? (kernel.device === 'cpu' ? 'switched off; the CPU computes' : 'no adapter was found; the CPU computes') : 'offered by this browser') : 'not in this browser; the CPU computes, by numpy', reason: kernel.reason,
+      webgpu: 'gpu' in navigator ? (kernel.facts.device?.startsWith('webgpu') ? 'in use' : kernel.state === 'idle' || kernel.state === 'busy' ? (kernel.device === 'cpu' ? 'switched off; the CPU computes' : 'no adapter that is faster than the CPU; the CPU computes') : 'offered by this browser') : 'not in this browser; the CPU computes, by numpy', reason: kernel.reason,
     });
   }
 
@@ -148,7 +150,7 @@ export class App {
 
   /** Open what the address or the last visit says, paint it, and let Python start behind it. */
   async start(): Promise<void> {
-    this.kernel = new Kernel(this.site, this.base, { event: (e) => this.event(e), changed: () => this.kernelChanged() }, new URLSearchParams(location.search).get('device') === 'cpu' ? 'cpu' : 'auto');
+    this.kernel = new Kernel(this.site, this.base, { event: (e) => this.event(e), changed: () => this.kernelChanged() }, wantedDevice());
     this.kernelChanged();
     this.store = await Store.open();
     if (!this.store) say('This browser keeps no documents for pages (a private window, perhaps). Download what you want to keep.');
@@ -318,6 +320,7 @@ export class App {
     switch (event.kind) {
       case 'status':
         if (event.state === 'busy' && cell) {
+          this.counts.set(++this.count, cell.id);
           out.beginRun(cell);
           this.setRun(cell.id, { state: 'running', began: performance.now(), revision: this.kernel.running?.revision });
           this.captures.delete(cell.id);
@@ -356,7 +359,7 @@ export class App {
         return;
       case 'variables': this.inspector.takeVariables(event.variables); return;
       case 'input_request': this.asked(event); return;
-      case 'ready': this.kernelChanged(); return;
+      case 'ready': this.counts.clear(); this.count = 0; this.kernelChanged(); return;
     }
   }
 
@@ -600,7 +603,7 @@ export class App {
     const { kernel } = this;
     menu(this.status, [
       kernel.state === 'off' || kernel.state === 'dead' ? { label: 'Start Python', act: () => kernel.start() } : item('restart'), item('restart_run_all'), item('interrupt'), null,
-      { label: 'Compute on WebGPU where there is one', checked: kernel.device === 'auto', act: () => { kernel.device = kernel.device === 'auto' ? 'cpu' : 'auto'; if (kernel.state !== 'off') kernel.restart(); } },
+      ...([['auto', 'Compute on the GPU, if it is a real one'], ['webgpu', 'Compute on WebGPU, whatever it is'], ['cpu', 'Compute on the CPU']] as const).map(([device, label]) => ({ label, checked: kernel.device === device, act: () => { kernel.device = device; if (kernel.state !== 'off') kernel.restart(); } })), null,
       { label: 'Show the device', act: () => this.showTab('device') }], 'Kernel');
   }
 
@@ -780,4 +783,10 @@ export class App {
     history.replaceState(null, '', location.pathname);
     location.reload();
   }
+}
+
+/** `?device=cpu` or `?device=webgpu` in the address; otherwise WebGPU where it is more than software. */
+function wantedDevice(): 'auto' | 'cpu' | 'webgpu' {
+  const asked = new URLSearchParams(location.search).get('device');
+  return asked === 'cpu' || asked === 'webgpu' ? asked : 'auto';
 }

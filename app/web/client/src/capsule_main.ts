@@ -19,7 +19,7 @@ function begin(): void {
   const view = new NotebookView({
     run: () => undefined, stop: () => undefined, complete: () => null, insert: () => undefined, move: () => undefined, menu: () => undefined, readonly: true,
     selected: () => { const cell = view.current; if (cell && value.tapes[cell.id]) showTape(cell.id); },
-    cursor: () => undefined, outputs: { nameCell, goTo: (id, line) => view.goTo(id, line, false) },
+    cursor: () => undefined, outputs: { nameCell, cellOfCount: (count) => notebook.cells.find((c) => c.count === count)?.id ?? null, goTo: (id, line) => view.goTo(id, line, false) },
   });
   const panel = (on?: boolean) => root.classList.toggle('no-panel', on === undefined ? undefined : !on);
   const inspector = new Inspector({

@@ -33,7 +33,7 @@ export class Kernel {
   private generation = 0;
   private uploads: [string, Uint8Array][] = [];
 
-  constructor(private site: Site, private base: string, private listener: Listener, public device: 'auto' | 'cpu' = 'auto') {}
+  constructor(private site: Site, private base: string, private listener: Listener, public device: 'auto' | 'cpu' | 'webgpu' = 'auto') {}
 
   private become(state: KernelState): void { this.state = state; this.listener.changed(); }
 
@@ -238,7 +238,7 @@ export class Kernel {
       this.uploads.push([path, data]); // a restarted kernel gets them again
     }
     if (action === 'remove') this.uploads = this.uploads.filter(([p]) => p !== path);
-    if (!this.worker || this.state === 'loading') {
+    if (!this.worker) {
       return action === 'read' ? Promise.reject(new Error('Python has not started yet.')) : Promise.resolve({ list: this.uploads.map(([p, d]) => ({ path: p, bytes: d.length, folder: false })) });
     }
     const id = ++this.requests;

@@ -85,7 +85,10 @@ function writeFile(path: string, data: Uint8Array): void {
   pyodide.FS.writeFile(full, data);
 }
 
+const early: Extract<ToWorker, { kind: 'file' }>[] = []; // asked for before Python was there
+
 function file(message: Extract<ToWorker, { kind: 'file' }>): void {
+  if (!kernel) { early.push(message); return; }
   const { id, action, path } = message;
   try {
     if (action === 'write') writeFile(path, message.data!);
@@ -258,6 +261,7 @@ from tapescope.app.kernel.worker import WorkerKernel
 WorkerKernel(${JSON.stringify(message.device)})
 `);
   post({ kind: 'progress', step: 'the kernel', part: 0.9 });
+  for (const asked of early.splice(0)) file(asked);
   await kernel.start.callPromising();
   void work();
 }

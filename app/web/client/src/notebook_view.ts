@@ -54,7 +54,7 @@ class CellView {
       handle.addEventListener('dragend', () => { this.element.classList.remove('dragged'); owner.endDrag(); });
       this.margin.append(handle);
     }
-    const tools = h('div', { class: 'tools' }, this.time, host.readonly ? null : iconButton('more', 'Cell menu', (event) => { owner.select(cell.id); host.menu(cell, event.currentTarget as HTMLElement); }, { tabindex: -1 }));
+    const tools = h('div', { class: 'tools' }, host.readonly ? null : iconButton('more', 'Cell menu', (event) => { owner.select(cell.id); host.menu(cell, event.currentTarget as HTMLElement); }, { tabindex: -1 }), this.time);
     this.element = h('section', { class: `cell ${cell.type}`, 'data-id': cell.id, tabindex: -1 }, this.margin, h('div', { class: 'body' }, this.sourceArea, tools, this.outputArea));
     this.element.addEventListener('mousedown', (event) => {
       if ((event.target as HTMLElement).closest('button, a, summary, input')) return;

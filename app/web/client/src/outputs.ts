@@ -1,6 +1,6 @@
 // Outputs: how events change a cell's list, and how the list is drawn. A drawn output is kept as long as what it shows
 // stays the same, so that a loop that prints redraws one text and nothing else.
-import { ansiText, joinStream } from './ansi';
+import { ansiText, joinStream, traceText } from './ansi';
 import { bytesText, h } from './dom';
 import type { Cell, Json, Notebook, Output } from './document';
 import { figureView } from './plot';
@@ -39,6 +39,8 @@ export function updateDisplay(notebook: Notebook, id: string, data: Json, metada
 
 export interface OutputContext {
   nameCell: (id: string) => string | null;
+  /** The cell that ran as number so-and-so. */
+  cellOfCount: (count: number) => string | null;
   goTo: (cell: string, line: number, revision: number) => void;
 }
 
@@ -88,12 +90,14 @@ function draw(output: Output, context: OutputContext): HTMLElement {
 
 function error(output: Output, context: OutputContext): HTMLElement {
   const name = String(output.ename ?? 'Error'), value = String(output.evalue ?? '');
-  const trace = Array.isArray(output.traceback) ? output.traceback.filter((l: unknown) => typeof l === 'string').join('\n') : '';
+  const trace: string[] = Array.isArray(output.traceback) ? output.traceback.filter((l: unknown) => typeof l === 'string') : [];
   const box = h('div', { class: 'error', role: 'group', 'aria-label': 'Error' });
   box.append(h('p', { class: 'error-head' }, h('strong', null, name), value ? `: ${value.split('\n')[0]!.slice(0, 300)}` : ''));
-  if (trace && name !== 'KeyboardInterrupt') {
+  if (trace.length && name !== 'KeyboardInterrupt') {
     const details = h('details', { open: true }, h('summary', null, 'Traceback'));
-    details.append(plain(trace, context));
+    const pre = h('pre', { class: 'text' });
+    pre.append(traceText(trace, context.cellOfCount, context.nameCell, context.goTo));
+    details.append(pre);
     box.append(details);
   }
   return box;
