@@ -1,6 +1,6 @@
 """Find neighbours of equal structure inside a scope, so that views can show one of "Block x12".
 
-Two stretches are equal when their operators, shapes, dtypes, badges, numbers of inputs and nesting are equal, and
+Two stretches are equal when their operators, shapes, dtypes, badges and nesting are equal, and
 their scopes have the same names up to digits ("blocks.0", "blocks.1").  Values, sources and ids do not count.
 This file only finds; the views decide what is open.
 """
@@ -47,19 +47,9 @@ def find_repeats(graph: Graph) -> dict[str, tuple[Entry, ...]]:
     """The entries of each scope, by its id: its items, with each repeat in place of the items that it covers."""
     numbers: dict[object, int] = {}
     signature: dict[str, int] = {}
-    # lines between modules only tell the order of calls, which does not make a module another one
-    counted = graph.kind != "module"
+    # lines do not count: the first of several blocks has fewer, where its input needs no gradient
     node_signature = [
-        numbers.setdefault(
-            (
-                n.kind,
-                n.op,
-                n.outputs,
-                tuple((b.kind, _neutral(b.text)) for b in n.badges),
-                counted and len(graph.inputs(n.id)),
-            ),
-            len(numbers),
-        )
+        numbers.setdefault((n.kind, n.op, n.outputs, tuple((b.kind, _neutral(b.text)) for b in n.badges)), len(numbers))
         for n in graph.nodes
     ]
     entries: dict[str, tuple[Entry, ...]] = {}

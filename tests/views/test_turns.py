@@ -51,7 +51,7 @@ def test_a_loop_in_a_loop():
 
 def test_a_loop_over_time_folds():
     rows = Outline(build_tape(load("rnn"))).rows
-    assert [r.operator for r in rows if r.kind == "repeat"] == ["turn 2 to turn 20 x19, one shown"]
+    assert [r.operator for r in rows if r.kind == "repeat"] == ["turn 1 to turn 20 x20, one shown"]
 
 
 def test_cells_are_scopes_where_there_are_several():
