@@ -95,7 +95,13 @@ class Values:
     _known: dict[Any, Value] = field(default_factory=dict)
 
     def new(
-        self, kind: str, shape: Iterable[Intlike], dtype: str, args: Sequence[Value] = (), data: Any = None, key: Any = None
+        self,
+        kind: str,
+        shape: Iterable[Intlike],
+        dtype: str,
+        args: Sequence[Value] = (),
+        data: Any = None,
+        key: Any = None,
     ) -> Value:
         """A value; the same one for the same description."""
         sizes = tuple(ix(n) for n in shape)
@@ -171,7 +177,9 @@ class Values:
             shape.insert(d, ONE)
         return self.reshape(x, shape)
 
-    def reduce(self, function: str, x: Value, dims: Sequence[int], keepdim: bool = False, dtype: str | None = None) -> Value:
+    def reduce(
+        self, function: str, x: Value, dims: Sequence[int], keepdim: bool = False, dtype: str | None = None
+    ) -> Value:
         """A reduction over dimensions; `function` is sum, prod, max, min, and, or, argmax, argmin."""
         dims = tuple(sorted(dims))
         kept = [n for d, n in enumerate(x.shape) if d not in dims]
@@ -181,12 +189,16 @@ class Values:
             out = self.cast(x, dtype) if dtype else x
         return self.unsqueeze(out, dims) if keepdim else out
 
-    def pick(self, x: Value, places: Sequence[tuple[Any, ...]], indices: Sequence[Value], shape: Iterable[Intlike]) -> Value:
+    def pick(
+        self, x: Value, places: Sequence[tuple[Any, ...]], indices: Sequence[Value], shape: Iterable[Intlike]
+    ) -> Value:
         """Elements of `x`, whose coordinate in each dimension is ("dim", k): the result's in dimension k; or ("at", j,
         dims): the element of `indices[j]` at the result's coordinates in `dims`."""
         return self.new("pick", shape, x.dtype, (x, *indices), tuple(places))
 
-    def scatter(self, base: Value, source: Value, function: str, places: Sequence[tuple[Any, ...]], indices: Sequence[Value]) -> Value:
+    def scatter(
+        self, base: Value, source: Value, function: str, places: Sequence[tuple[Any, ...]], indices: Sequence[Value]
+    ) -> Value:
         """`base` with the elements of `source` set, or combined by `function`, at places as in `pick` (coordinates are the source's)."""
         return self.new("scatter", base.shape, base.dtype, (base, source, *indices), (function, tuple(places)))
 

@@ -20,7 +20,15 @@ from typing import Any
 
 from . import disk
 
-FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fno-semantic-interposition")
+FLAGS = (
+    "-std=gnu11",
+    "-O3",
+    "-march=native",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=off",
+    "-fno-semantic-interposition",
+)
 """Optimisation that changes no result: no reordering of floating-point arithmetic, no contraction to fused operations."""
 
 
@@ -107,7 +115,11 @@ def blas() -> tuple[int, int] | None:
     """Addresses of `cblas_sgemm` and `cblas_dgemm` with 64-bit integers inside the library that numpy brings, None where it has none."""
     import numpy as np
 
-    roots = [Path(np.__file__).parent.parent / "numpy.libs", Path(np.__file__).parent / ".libs", Path(np.__file__).parent / ".dylibs"]
+    roots = [
+        Path(np.__file__).parent.parent / "numpy.libs",
+        Path(np.__file__).parent / ".libs",
+        Path(np.__file__).parent / ".dylibs",
+    ]
     for root in roots:
         for path in sorted(root.glob("lib*openblas64*")) if root.is_dir() else []:
             try:

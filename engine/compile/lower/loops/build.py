@@ -435,9 +435,7 @@ class _Emitter:
         self._chunk()
         k.buffers = list(self.buffers.values())
         k.origins = list(dict.fromkeys(o for a in b.group.anchors for o in self._origins_of(a)))
-        k.checks = any(s.op == "place" for s in b.places.values()) or any(
-            s.op == "place" for s in b.scalars()
-        )
+        k.checks = any(s.op == "place" for s in b.places.values()) or any(s.op == "place" for s in b.scalars())
         whole = product(b.ranges.values())
         k.work = whole * max(1, sum(COST.get(s.op, 1) for s in b.scalars() if s.args))
         return k

@@ -158,9 +158,13 @@ def python(kernel: Kernel) -> str:
                 lines.append(f"{pad}for {s.variable} in range({text(s.size)}):{note}")
                 block(s.body, depth + 1)
             elif isinstance(s, Let):
-                lines.append(f"{pad}{s.name} = {expression(s.scalar)}" + (f"  # {', '.join(s.origins)}" if s.origins else ""))
+                lines.append(
+                    f"{pad}{s.name} = {expression(s.scalar)}" + (f"  # {', '.join(s.origins)}" if s.origins else "")
+                )
             elif isinstance(s, Store):
-                lines.append(f"{pad}{s.buffer.name}[{place(s.place)}] = {expression(s.value)}  # {', '.join(s.origins)}")
+                lines.append(
+                    f"{pad}{s.buffer.name}[{place(s.place)}] = {expression(s.value)}  # {', '.join(s.origins)}"
+                )
             elif isinstance(s, Update):
                 at = f"{s.buffer.name}[{place(s.place)}]"
                 lines.append(f"{pad}{at} = {s.function}({at}, {expression(s.value)})  # {', '.join(s.origins)}")
@@ -168,7 +172,9 @@ def python(kernel: Kernel) -> str:
                 lines.append(f"{pad}{s.name} = {number(IDENTITY.get(s.function, 'lowest'), s.wide)}")
             elif isinstance(s, Fold):
                 extra = f", {text(s.place)}" if s.place is not None else ""
-                lines.append(f"{pad}{s.name} = {s.function}({s.name}, {expression(s.value)}{extra})  # {', '.join(s.origins)}")
+                lines.append(
+                    f"{pad}{s.name} = {s.function}({s.name}, {expression(s.value)}{extra})  # {', '.join(s.origins)}"
+                )
 
     for b, function, n in kernel.inits:
         lines.append(f"    {b.name}[:{text(n)}] = {number(IDENTITY[function], b.dtype)}")

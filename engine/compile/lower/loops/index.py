@@ -257,7 +257,7 @@ class Arithmetic:
             if big.terms and (not small.terms or self.below(small, g)):
                 return self.quotient(big, c)
         if len(rest.terms) == 1:
-            (key, c), = rest.terms.items()
+            ((key, c),) = rest.terms.items()
             if c == 1 and len(key) == 1 and key[0][0] == "/":
                 return self.quotient(key[0][1], key[0][2] * n)
         return Ix({(("/", rest, n),): 1})
@@ -281,7 +281,7 @@ class Arithmetic:
             if big.terms and (not small.terms or self.below(small, g)):
                 return self.remainder(big, c) * g + small
         if len(rest.terms) == 1:
-            (key, c), = rest.terms.items()
+            ((key, c),) = rest.terms.items()
             if c == 1 and len(key) == 1 and key[0][0] == "%" and divided(key[0][2], n) is not None:
                 return self.remainder(key[0][1], n)
         return Ix({(("%", rest, n),): 1})
@@ -370,7 +370,7 @@ def divided(e: Ix, d: Ix) -> Ix | None:
         return ONE
     if len(d.terms) != 1:
         return None
-    (dk, dc), = d.terms.items()
+    ((dk, dc),) = d.terms.items()
     out: dict[tuple[Atom, ...], int] = {}
     for key, c in e.terms.items():
         left = list(key)
@@ -388,7 +388,7 @@ def split(e: Ix, d: Ix) -> tuple[Ix, Ix]:
     """(q, r) with e = q d + r, where q takes the terms that d divides."""
     if len(d.terms) != 1:
         return (ONE, ZERO) if e == d else (ZERO, e)
-    (dk, dc), = d.terms.items()
+    ((dk, dc),) = d.terms.items()
     q: dict[tuple[Atom, ...], int] = {}
     r: dict[tuple[Atom, ...], int] = {}
     for key, c in e.terms.items():
@@ -433,7 +433,10 @@ def _candidates(rest: Ix, n: Ix) -> list[Ix]:
 
 
 def text(
-    e: Intlike, atom: Callable[[Atom], str] | None = None, quotient: str = "({0} // {1})", remainder: str = "({0} % {1})"
+    e: Intlike,
+    atom: Callable[[Atom], str] | None = None,
+    quotient: str = "({0} // {1})",
+    remainder: str = "({0} % {1})",
 ) -> str:
     """The polynomial as text; `atom` prints variables, sizes and run-time numbers."""
     e = ix(e)

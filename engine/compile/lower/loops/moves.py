@@ -80,7 +80,9 @@ def scatter(v: Value, name: str, buffer: Buffers) -> Kernel:
     return kernel
 
 
-def copy(source: Value, target: Value, name: str, buffer: Buffers, along: int | None = None, first: Ix = ZERO) -> Kernel:
+def copy(
+    source: Value, target: Value, name: str, buffer: Buffers, along: int | None = None, first: Ix = ZERO
+) -> Kernel:
     """The elements of `source` written into `target`, from `first` on in dimension `along`."""
     loops, index = _nest(source.shape)
     at = [i + first if d == along else i for d, i in enumerate(index)]

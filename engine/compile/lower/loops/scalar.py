@@ -140,7 +140,38 @@ def make(op: str, *values: Any, type: str | None = None) -> Scalar:
 
 
 _FLOAT_ONLY = frozenset(
-    ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sqrt", "rsqrt", "sigmoid", "erf", "erfc", "erfinv", "lgamma", "digamma", "atan2", "copysign", "nextafter"]
+    [
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "sqrt",
+        "rsqrt",
+        "sigmoid",
+        "erf",
+        "erfc",
+        "erfinv",
+        "lgamma",
+        "digamma",
+        "atan2",
+        "copysign",
+        "nextafter",
+    ]
 )
 _ROUNDING = frozenset(["floor", "ceil", "round", "trunc"])
 _TESTS = {"isnan": False, "isinf": False, "isfinite": True}
@@ -180,7 +211,9 @@ def apply(name: str, values: list[Any]) -> Any:
         if low is not None and not _outside(low, x, -1):
             x = apply("maximum", [x, low])
         return x if high is None or _outside(high, x, 1) else apply("minimum", [x, high])
-    if name in ("gcd", "lcm", "erfinv", "digamma") or (name == "pow" and any(isinstance(v, Scalar) and not is_float(v.type) for v in values)):
+    if name in ("gcd", "lcm", "erfinv", "digamma") or (
+        name == "pow" and any(isinstance(v, Scalar) and not is_float(v.type) for v in values)
+    ):
         raise ScalarError(f"the function {name!r} is the engine's own")
     if name in ("abs", "sign", "minimum", "maximum", "pow", "floor_divide", "remainder", "fmod", "gcd", "lcm"):
         if name == "abs" and not isinstance(values[0], Scalar):

@@ -34,7 +34,9 @@ def result(v: Value) -> Matrix:
     return Matrix(v, v.start, tuple(steps[:-2]), lead, False)
 
 
-def text(v: Value, name: str, symbols: list[str], symbol_slot: dict[str, int], held: Container[Value]) -> Product | None:
+def text(
+    v: Value, name: str, symbols: list[str], symbol_slot: dict[str, int], held: Container[Value]
+) -> Product | None:
     """The function of one part of a product, None where BLAS cannot read an operand. Its memory is a, b and c, in this order."""
     a, b = matrix(v.args[0], held), matrix(v.args[1], held)
     if a is None or b is None:
@@ -61,7 +63,9 @@ def text(v: Value, name: str, symbols: list[str], symbol_slot: dict[str, int], h
         )
     rows = (m.number or 64) >= (n.number or 64)
     size = m if rows else n
-    lines.append(f"  const int64_t begin = part * {_wrapped(size)} / parts, end = (part + 1) * {_wrapped(size)} / parts;")
+    lines.append(
+        f"  const int64_t begin = part * {_wrapped(size)} / parts, end = (part + 1) * {_wrapped(size)} / parts;"
+    )
     if rows:
         at_a = "begin" if a.transposed else f"begin * {_wrapped(a.lead)}"
         where = (f"a + {at_a}", "b", f"c + begin * {_wrapped(c.lead)}")
@@ -81,7 +85,13 @@ def text(v: Value, name: str, symbols: list[str], symbol_slot: dict[str, int], h
 
 
 def _stack(
-    call: str, flags: str, one: str, none: str, sides: tuple[Matrix, Matrix, Matrix], batch: tuple[Ix, ...], sizes: tuple[Ix, Ix, Ix]
+    call: str,
+    flags: str,
+    one: str,
+    none: str,
+    sides: tuple[Matrix, Matrix, Matrix],
+    batch: tuple[Ix, ...],
+    sizes: tuple[Ix, Ix, Ix],
 ) -> list[str]:
     """The loop over the leading dimensions."""
     a, b, c = sides

@@ -86,7 +86,9 @@ def polynomial(e: Ix) -> str:
 class Printer:
     """Prints one kernel. `slot` gives the number of a buffer's memory in the table, `note` a comment for origins."""
 
-    def __init__(self, kernel: Kernel, slot: Callable[[Buffer], int], note: Callable[[tuple[str, ...]], str], name: str = ""):
+    def __init__(
+        self, kernel: Kernel, slot: Callable[[Buffer], int], note: Callable[[tuple[str, ...]], str], name: str = ""
+    ):
         self.k, self.slot, self.note = kernel, slot, note
         self.name = name or kernel.name
         self.places = [b for b in kernel.buffers if b.dtype != "number"]
@@ -297,7 +299,9 @@ class Printer:
 
     def fill(self, b: Buffer, function: str, size: Ix, pad: str) -> None:
         """A loop that sets memory to what does not change a reduction."""
-        self.out.add(f"{pad}for (int64_t i = 0; i < {polynomial(size)}; i++) {self.names.get(b.name, b.name)}[i] = {neutral(function, b.dtype)};")
+        self.out.add(
+            f"{pad}for (int64_t i = 0; i < {polynomial(size)}; i++) {self.names.get(b.name, b.name)}[i] = {neutral(function, b.dtype)};"
+        )
 
     def symbols(self) -> list[str]:
         """The symbolic sizes it reads."""

@@ -94,6 +94,7 @@ class _Assembler:
         for v in program.inputs:
             if v is not None and v.kind == "number":
                 self.numbers[v] = len(self.numbers)
+        self._result_strides()
         steps: list[Step] = []
         for u in plan.units:
             steps += self._steps(u)
@@ -107,10 +108,37 @@ class _Assembler:
             if v.kind in ("point", "reduce", "product", "item", "scatter", "cat") and v.dtype in BYTES:
                 total = total + v.numel() * BYTES[v.dtype]
         return Assembly(
-            program, plan, steps, self.slots, self.temporaries, self.numbers, direct, copied, made, total, self.home, self.held
+            program,
+            plan,
+            steps,
+            self.slots,
+            self.temporaries,
+            self.numbers,
+            direct,
+            copied,
+            made,
+            total,
+            self.home,
+            self.held,
         )
 
     # -- memory ---------------------------------------------------------------------------------
+
+    def _result_strides(self) -> None:
+        """Results lie in memory as the graph says they do, where that is another order of dimensions."""
+        for o, r in zip(self.program.outputs, self.plan.results, strict=True):
+            if r is None or r is not o.value or r.kind not in ("point", "view", "pick", "reduce") or r in self.home:
+                continue
+            assert o.spec is not None
+            if r.strides is None and all(type(n) is int for n in (*o.spec.shape, *o.spec.strides)):
+                order = sorted(range(r.rank), key=lambda d: -o.spec.strides[d])  # type: ignore[union-attr]
+                step, dense = 1, True
+                for d in reversed(order):
+                    n = o.spec.shape[d]
+                    dense &= n == 1 or o.spec.strides[d] == step
+                    step *= n
+                if dense and order != sorted(order):
+                    r.strides = tuple(ix(0 if n == 1 else s) for n, s in zip(o.spec.shape, o.spec.strides, strict=True))
 
     def _root(self, v: Value) -> Value:
         while v in self.home:
@@ -171,7 +199,11 @@ class _Assembler:
             if any(index != group.index[value] for index in group.reads.get(target, [])):
                 continue
             # A kernel that walks its rows again may only do so before it writes.
-            if group.inner and any(True for index in group.reads.get(target, [])) and not _last_walk(group, value, target):
+            if (
+                group.inner
+                and any(True for index in group.reads.get(target, []))
+                and not _last_walk(group, value, target)
+            ):
                 continue
             del copied[o]
             direct[o] = i

@@ -86,10 +86,10 @@ class Segment:
         self.prepared: dict[tuple[int, ...], Prepared] = {}
         self.stretches = self._stretches()
         inputs = self.program.inputs
-        self.bound = [
-            (i, assembly.slots[v]) for i, v in enumerate(inputs) if v is not None and v in assembly.slots
+        self.bound = [(i, assembly.slots[v]) for i, v in enumerate(inputs) if v is not None and v in assembly.slots]
+        self.numbers = [
+            (i, assembly.numbers[v]) for i, v in enumerate(inputs) if v is not None and v in assembly.numbers
         ]
-        self.numbers = [(i, assembly.numbers[v]) for i, v in enumerate(inputs) if v is not None and v in assembly.numbers]
         self.plain = self._plain_outputs()
         self.strides = [self._expected(i) for i, _ in self.bound]
         self.static = not self.symbols
@@ -178,14 +178,22 @@ class Segment:
             v, spec = self._result(k), self.program.outputs[k].spec
             assert spec is not None
             shape = tuple(evaluate(d, values) for d in v.shape)
-            p.made.append((k, shape, np.dtype(NUMPY[v.dtype]), None))
+            order = None
+            if v.strides is not None:
+                order = tuple(sorted(range(v.rank), key=lambda d: -(v.strides[d].number or 0)))  # type: ignore[index]
+            p.made.append((k, shape, np.dtype(NUMPY[v.dtype]), order))
         places = [s for _, s in self.bound] + [a.slots[a.root(self._result(k))] for k, *_ in p.made]
         p.objects = (ctypes.c_void_p * max(1, len(places)))()
         where = (ctypes.c_int64 * max(1, len(places)))(*places)
         c = p.context
         c.m, c.n, c.g = ctypes.addressof(table), ctypes.addressof(n), ctypes.addressof(g)
         c.parallel, (c.sgemm, c.dgemm) = self.parallel, self.blas
-        c.objects, c.places, c.count, c.header = ctypes.addressof(p.objects), ctypes.addressof(where), len(places), HEADER or 0
+        c.objects, c.places, c.count, c.header = (
+            ctypes.addressof(p.objects),
+            ctypes.addressof(where),
+            len(places),
+            HEADER or 0,
+        )
         p.keep += [n, g, where]
         p.numbers = g  # type: ignore[attr-defined]
         p.address = ctypes.addressof(c)  # type: ignore[attr-defined]
@@ -239,7 +247,10 @@ class Segment:
                 arrays[j] = self._laid_out(j, array, wanted, back)
             elif wanted is None:
                 arrays[j] = self._laid_out_for(j, array, p, back)
-        fresh = [np.empty(shape, dtype) for _, shape, dtype, _ in p.made]
+        fresh = [
+            np.empty(shape, dtype) if order is None else _ordered(shape, dtype, order)
+            for _, shape, dtype, order in p.made
+        ]
         count = len(arrays) + len(fresh)
         p.objects[0:count] = [*map(id, arrays), *map(id, fresh)]
         for i, g in self.numbers:
@@ -266,10 +277,13 @@ class Segment:
     def _laid_out_for(self, j: int, array: np.ndarray, p: Prepared, back: Any) -> np.ndarray:
         v = self.program.inputs[self.bound[j][0]]
         assert v is not None
-        values = dict(zip(self.symbols, (ctypes.c_int64 * max(1, len(self.symbols))).from_address(p.context.n), strict=False))
+        values = dict(
+            zip(self.symbols, (ctypes.c_int64 * max(1, len(self.symbols))).from_address(p.context.n), strict=False)
+        )
         steps = v.strides if v.strides is not None else canonical(v.shape)
         good = all(
-            n == 1 or evaluate(s, values) * array.itemsize == t for n, s, t in zip(array.shape, steps, array.strides, strict=True)
+            n == 1 or evaluate(s, values) * array.itemsize == t
+            for n, s, t in zip(array.shape, steps, array.strides, strict=True)
         )
         return array if good or not array.size else self._moved(j, array, back)
 
@@ -345,7 +359,9 @@ class Segment:
         strides = tuple(evaluate(s, values) * size for s in steps)
         if not array.size:
             return array.reshape(shape)
-        view = np.lib.stride_tricks.as_strided(flat.reshape(-1)[offset:] if flat.flags.c_contiguous else flat, shape, strides)
+        view = np.lib.stride_tricks.as_strided(
+            flat.reshape(-1)[offset:] if flat.flags.c_contiguous else flat, shape, strides
+        )
         return view
 
     def _python(self, p: Prepared, step: Step, held: dict[int, np.ndarray]) -> None:
@@ -373,7 +389,9 @@ class Segment:
 
     # -- results --------------------------------------------------------------------------------
 
-    def _results(self, tensors: tuple[Any, ...], p: Prepared, fresh: list[np.ndarray], held: dict[int, np.ndarray]) -> Any:
+    def _results(
+        self, tensors: tuple[Any, ...], p: Prepared, fresh: list[np.ndarray], held: dict[int, np.ndarray]
+    ) -> Any:
         a, program = self.assembly, self.program
         out: list[Any] = [None] * len(program.outputs)
         memory: dict[Value, np.ndarray] = {}
@@ -409,7 +427,12 @@ class Segment:
                 array = held[a.slots[base]] if base.kind == "item" else memory[a.root(base)]
                 spec = o.spec
                 assert spec is not None
-                shape = tuple([d if type(d) is int else int(evaluate(x, self._values(p))) for d, x in zip(spec.shape, o.value.shape, strict=True)])
+                shape = tuple(
+                    [
+                        d if type(d) is int else int(evaluate(x, self._values(p)))
+                        for d, x in zip(spec.shape, o.value.shape, strict=True)
+                    ]
+                )
                 if array.shape != shape:
                     array = array.reshape(shape)
                 out[k] = wrap(array, spec.dtype, self.backend)
@@ -421,6 +444,14 @@ class Segment:
             if not isinstance(v, Tensor):
                 values[name] = v
         return values
+
+
+def _ordered(shape: tuple[int, ...], dtype: np.dtype, order: tuple[int, ...]) -> np.ndarray:
+    """Memory of a shape with its dimensions in another order, outermost first."""
+    back = [0] * len(order)
+    for i, d in enumerate(order):
+        back[d] = i
+    return np.empty([shape[d] for d in order], dtype).transpose(back)
 
 
 def run_call(v: Value, operands: list[Any], home: Any) -> list[np.ndarray]:

@@ -231,7 +231,9 @@ class _Scheduler:
         if self.caps.buffers is not None:
             count = len(trial.reads) + len([a for a in trial.anchors if a in self.stored or a.kind == "reduce"])
             if count > self.caps.buffers:
-                raise Refused(f"together they need {count} buffers; a kernel of the device can bind {self.caps.buffers}")
+                raise Refused(
+                    f"together they need {count} buffers; a kernel of the device can bind {self.caps.buffers}"
+                )
         return trial
 
     def _merge(self) -> None:
@@ -294,7 +296,10 @@ class _Scheduler:
             if not progress:
                 return None
         if self.caps.buffers is not None:
-            if len(trial.reads) + len([a for a in trial.anchors if a in self.stored or a.kind == "reduce"]) > self.caps.buffers:
+            if (
+                len(trial.reads) + len([a for a in trial.anchors if a in self.stored or a.kind == "reduce"])
+                > self.caps.buffers
+            ):
                 return None
         return trial
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..loops.index import ONE, ZERO, Arithmetic, Ix, ix, product, strides_of, var
+from ..loops.index import ONE, ZERO, Arithmetic, Ix, divided, ix, product, strides_of, var
 from ..loops.scalar import BYTES
 from ..values import Value, canonical
 from .anchors import FLOATING_KINDS, through
@@ -45,7 +45,7 @@ class Group:
     def copy(self) -> Group:
         """A group to try something on."""
         out = Group(self.number)
-        out.contiguous_rows = self.contiguous_rows
+        out.contiguous_rows, out._splits = self.contiguous_rows, self._splits
         out.ranges.update(self.ranges)
         out.index = dict(self.index)
         out.reads = {k: list(v) for k, v in self.reads.items()}
@@ -59,6 +59,8 @@ class Group:
         if size == ONE:
             return ZERO
         name = f"i{len(self.ranges)}"
+        while name in self.ranges:
+            name += "_"
         self.ranges[name] = size
         return var(name)
 
@@ -175,6 +177,8 @@ class Group:
     def add(self, anchor: Value, index: Index) -> None:
         """Compute the anchor over this index of its domain. Raises Refused; the group must then be thrown away."""
         source = anchor.args[0] if anchor.kind == "reduce" else anchor
+        if anchor.kind == "reduce":
+            index = self._apart(index, anchor.data[1])
         domain: set[str] = set()
         for i in index:
             domain |= i.variables()
@@ -191,6 +195,47 @@ class Group:
         self.index[anchor] = kept if anchor.kind == "reduce" else index
         if anchor.kind == "reduce":
             self.index.setdefault(source, index)
+
+    def _apart(self, index: Index, dims: Sequence[int]) -> Index:
+        """The index with loop variables split that stand both in what a reduction keeps and in what it runs over."""
+        while True:
+            kept = {n for d, i in enumerate(index) if d not in dims for n in i.variables()}
+            gone = {n for d, i in enumerate(index) if d in dims for n in i.variables()}
+            both = sorted(kept & gone)
+            if not both:
+                return index
+            name = both[0]
+            cut = None
+            for i in index:
+                for atom in sorted(i.atoms(), key=repr):
+                    if atom[0] in "/%" and atom[1] == var(name) and divided(self.ranges[name], atom[2]) is not None:
+                        cut = atom[2]
+            if cut is None:
+                raise Refused("the reduction runs over a part of a loop of the kernel")
+            values = self._split(name, cut)
+            index = tuple(self.arithmetic.substitute(i, values) for i in index)
+
+    def _split(self, name: str, n: Ix) -> dict[str, Ix]:
+        """Make two loop variables of one: v is a n + b."""
+        size = divided(self.ranges[name], n)
+        assert size is not None
+        self._splits += 1
+        a, b = f"{name}x{self._splits}", f"{name}y{self._splits}"
+        order = list(self.ranges.items())
+        values = {name: var(a) * n + var(b)}
+        self.ranges.update({a: size, b: n})
+        for v, index in self.index.items():
+            self.index[v] = tuple(self.arithmetic.substitute(i, values) for i in index)
+        for places in self.reads.values():
+            places[:] = [tuple(self.arithmetic.substitute(i, values) for i in index) for index in places]
+        if self.inner is not None and name in self.inner:
+            self.inner = (self.inner - {name}) | {a, b}
+        self.ranges.clear()
+        for k, m in order:
+            self.ranges.update({a: size, b: n} if k == name else {k: m})
+        return values
+
+    _splits = 0
 
     def _settle_rows(self, domain: frozenset[str]) -> None:
         """Every anchor runs over all variables, or over those that are not of the row: once a row."""

@@ -75,7 +75,9 @@ def _double_cast(x: Scalar) -> Scalar | None:
     if y.op != "cast":
         return None
     z = y.args[0]
-    wider = RANK[y.type] >= RANK[z.type] and (is_float(y.type) == is_float(z.type) or z.type in _SMALL or y.type == "f64")
+    wider = RANK[y.type] >= RANK[z.type] and (
+        is_float(y.type) == is_float(z.type) or z.type in _SMALL or y.type == "f64"
+    )
     wider = wider and not (z.type == "i64" and is_float(y.type)) and not (z.type == "u8" and y.type == "i8")
     wider = wider and not (z.type == "i32" and y.type == "f32")
     if wider and x.type == z.type:

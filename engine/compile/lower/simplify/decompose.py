@@ -489,7 +489,11 @@ def _window(L: Lowering, args: Any, statics: Any, out: Any) -> Any:
 
     base, source = args
     size, stride, offset = statics
-    if base.dtype != source.dtype or source.rank > base.rank or any(n.number is None or n.number == 0 for n in base.shape):
+    if (
+        base.dtype != source.dtype
+        or source.rank > base.rank
+        or any(n.number is None or n.number == 0 for n in base.shape)
+    ):
         return None
     first = ix_or_none(offset)
     if first is None or first.number is None or source.shape != tuple(map(ix, size)):

@@ -149,7 +149,7 @@ class Lowering:
         code = self.code(spec.dtype) or f"opaque {spec.dtype.name}"
         v = self.values.new("input", shape, code, (), position)
         steps = tuple(ix(0) if n == ONE else self.size(s) for n, s in zip(shape, spec.strides, strict=True))
-        v.strides = None if steps == canonical(shape) else steps
+        v.strides = None if steps == canonical(shape) or not _dense(shape, steps) else steps
         return v
 
     def number(self, position: int, kind: str) -> Value:
@@ -272,9 +272,18 @@ class Lowering:
             return type(a)(slot(x) for x in a) if type(a) in (tuple, list) else a
 
         arguments = tuple(slot(a) for a in args)
-        made = self.values.new("call", (), "none", operands, Call(function, arguments, (specs[0].dtype,), number + 1), key=("foreign", number))
+        made = self.values.new(
+            "call",
+            (),
+            "none",
+            operands,
+            Call(function, arguments, (specs[0].dtype,), number + 1),
+            key=("foreign", number),
+        )
         s = specs[0]
-        return self.values.new("item", [self.size(n) for n in s.shape], self.code(s.dtype) or f"opaque {s.dtype.name}", (made,), 0)
+        return self.values.new(
+            "item", [self.size(n) for n in s.shape], self.code(s.dtype) or f"opaque {s.dtype.name}", (made,), 0
+        )
 
     def call(self, op: Op, args: list[Any], statics: tuple[Any, ...], specs: Any) -> Any:
         """A call of the engine's kernel; for several outputs a tuple."""
@@ -291,7 +300,12 @@ class Lowering:
         arguments = tuple(slot(a) for a in (*([tuple(args)] if op.list_input else args), *statics))
         impure = len(self.values.made) + 1 if op.kind == "random" else 0
         made = self.values.new(
-            "call", (), "none", operands, Call(op, arguments, tuple(s.dtype for s in specs), impure), key=(op.name, repr(arguments), impure)
+            "call",
+            (),
+            "none",
+            operands,
+            Call(op, arguments, tuple(s.dtype for s in specs), impure),
+            key=(op.name, repr(arguments), impure),
         )
         items = tuple(
             self.values.new(
@@ -300,6 +314,18 @@ class Lowering:
             for i, s in enumerate(specs)
         )
         return items if op.multi else items[0]
+
+
+def _dense(shape: tuple[Ix, ...], steps: tuple[Ix, ...]) -> bool:
+    """Whether strides are those of some order of the dimensions, without gaps. Inputs with gaps are copied on a call."""
+    if any(s.number is None for s in steps) or any(n.number is None for n in shape):
+        return False
+    step = 1
+    for s, n in sorted((s.number or 0, n.number or 0) for s, n in zip(steps, shape, strict=True) if n != ONE):
+        if s != step:
+            return False
+        step *= n
+    return True
 
 
 def used_only(formula: Scalar, operands: list[Value]) -> tuple[Scalar, list[Value]]:
@@ -466,7 +492,9 @@ class _Translation:
 
     def _copied(self, v: Value) -> Value:
         """The value again, in memory of its own."""
-        return self.L.values.new("point", v.shape, v.dtype, (v,), arg(0, v.dtype), key=("copy", len(self.L.values.made)))
+        return self.L.values.new(
+            "point", v.shape, v.dtype, (v,), arg(0, v.dtype), key=("copy", len(self.L.values.made))
+        )
 
     def _placeholder(self, position: int, name: str, val: Any) -> Any:
         L = self.L
