@@ -95,9 +95,10 @@ _INHERITED = functools.reduce(
 
 def _compile(domain: ConcreteCalls, frame: Frame, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`compile`, `exec` and `eval` of a text take over the `__future__` imports of the code that calls them."""
-    given = {**dict(zip(("source", "filename", "mode", "flags", "dont_inherit", "optimize"), args)), **kwargs}
-    if len(args) <= 6 and not given.get("dont_inherit"):
-        given["flags"] = given.get("flags", 0) | frame.code.co_flags & _INHERITED
+    names = ("source", "filename", "mode", "flags", "dont_inherit", "optimize")
+    given = {**dict(zip(names, args)), **kwargs}
+    if len(given) == len(args) + len(kwargs) and not given.get("dont_inherit"):
+        given["flags"] = operator.index(given.get("flags", 0)) | frame.code.co_flags & _INHERITED
         given["dont_inherit"] = True
         return compile(**given)
     return compile(*args, **kwargs)

@@ -8,7 +8,9 @@ runs its frame on the interpreter it was made with.  `__class__` answers the gen
 
 from __future__ import annotations
 
+import sys
 import types
+import warnings
 from typing import Any
 
 from . import tracebacks
@@ -123,22 +125,31 @@ class InterpretedGenerator:
     def send(self, value: Any) -> Any:
         return self._run(self.resume(value))
 
-    def throw(self, kind: Any, value: Any = None, traceback: Any = None) -> Any:
-        exception = _instance(kind, value, traceback)
+    def throw(self, kind: Any, *rest: Any) -> Any:
+        if rest and sys.version_info >= (3, 12):
+            text = "the (type, exc, tb) signature of throw() is deprecated, use the single-arg signature instead."
+            warnings.warn(text, DeprecationWarning, stacklevel=2)
+        frame = self._throw(_instance(kind, *rest))
+        del kind, rest  # the exception's traceback leads here: no cycle
+        return frame[1] if frame[0] else self._run(frame[1])
+
+    def _throw(self, exception: BaseException) -> tuple[bool, Any]:
+        """(True, what an inner iterator yielded) or (False, the frame to go on with)."""
         if self.state == "running":
             raise ValueError("generator already executing")
         inner = self.delegate()
         if inner is not None:
             answered, result = self._throw_delegate(inner, exception)
-            if answered:
-                return result
-            if type(result) is Frame:
-                return self._run(result)
+            if answered or type(result) is Frame:
+                return answered, result
             exception = result
         frame = self.throw_into(exception)
         if frame is None:
-            raise exception
-        return self._run(frame)
+            try:
+                raise exception
+            finally:
+                del exception
+        return False, frame
 
     def _throw_delegate(self, inner: Any, exception: BaseException) -> tuple[bool, Any]:
         """(True, what the inner iterator yielded), (False, the frame to go on with) or (False, what to raise)."""
@@ -224,7 +235,7 @@ _CLOSE_ANSWERS = _answers()
 """Whether `close()` answers what the generator returns: from Python 3.13 on."""
 
 
-def _instance(kind: Any, value: Any, traceback: Any) -> BaseException:
+def _instance(kind: Any, value: Any = None, traceback: Any = None) -> BaseException:
     """The exception of a `throw` with its older forms of arguments."""
     if traceback is not None and not isinstance(traceback, types.TracebackType):
         raise TypeError("throw() third argument must be a traceback object")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from ..bytecode.decode import Program
 from .domain import Domain
@@ -18,6 +18,9 @@ from .frame import EXHAUSTED, Break, Control, Convert, Frame, OnReturn, Raised, 
 Function = Callable[["Interpreter", Frame, Any], Any]
 """Runs one instruction.  It answers None (go on with the next), an int (jump there), a Frame (go on in that one), a
 `Delivery`, a `Rethrow`, or an outcome (`Returned`, `Yielded`).  If it raises, it has changed nothing."""
+
+
+_int = int  # a program may put something else into `builtins`
 
 
 class Delivery:
@@ -144,7 +147,7 @@ class Interpreter:
                         result = function(self, frame, arg)
                         if result is None:
                             frame.ip = ip = ip + 1
-                        elif type(result) is int:
+                        elif type(result) is _int:
                             frame.ip = ip = result
                         else:
                             break
@@ -206,7 +209,7 @@ class Interpreter:
                     frame.ip = ip + 1
                     return frame
                 kind = type(result)
-                if kind is int:
+                if kind is _int:
                     frame.ip = result
                     return frame
                 if kind is Delivery:
@@ -345,10 +348,11 @@ class _Escaped:
     __slots__ = ("exception",)
 
     def __init__(self, exception: BaseException) -> None:
-        self.exception = exception
+        self.exception: BaseException | None = exception
 
-    def throw(self) -> None:
-        exception = self.exception
+    def throw(self) -> NoReturn:
+        exception, self.exception = self.exception, None
+        assert exception is not None
         if isinstance(exception, Raised):
             raise exception
         # Raising gives it a context anew, and it has the right one.
@@ -357,3 +361,4 @@ class _Escaped:
             raise exception
         finally:
             exception.__context__ = context
+            del exception, context  # its traceback leads here: no cycle
