@@ -137,7 +137,9 @@ class Documents:
                 severity="warning",
                 timeout=10,
             )
-        self.changed = changed
+        if changed != self.changed:
+            self.changed = changed
+            self.screen.refresh_status()
 
     def reload(self) -> None:
         """Take over what is on the disk; where that changes something it is shown and asked first."""

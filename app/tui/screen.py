@@ -726,7 +726,10 @@ class NotebookScreen(Screen[None]):
             self.session.ask_device()
         self.pane.stop_editing(focus=False)
         self.inspector.show(tab)
-        self.set_focus(self.inspector.table, scroll_visible=False)
+        table = self.inspector.table
+        self.set_focus(table, scroll_visible=False)
+        if table is self.inspector.breaks or table is self.inspector.kernels:
+            table.move_to(table.cursor)  # type: ignore[union-attr]
 
     def resize_inspector(self, steps: int) -> None:
         """Give the panel more (or less) room."""

@@ -174,7 +174,7 @@ class Session:
         waiting = {cell for cell, _ in self._waiting}
         chosen = waiting if cells is None else waiting & {cell.id for cell in cells}
         if chosen:
-            self.kernel.cancel(None if cells is None else sorted(chosen))
+            self.kernel.cancel(sorted(chosen))
         return len(chosen)
 
     def measure(self, on: bool) -> None:

@@ -111,7 +111,7 @@ class Driven:
         await asyncio.sleep(seconds)
         await self.pilot.pause()
 
-    async def until(self, condition: Callable[[], object], what: str = "", seconds: float = 60) -> None:
+    async def until(self, condition: Callable[[], object], what: str = "", seconds: float = 30) -> None:
         """Wait until something is so; fails with the screen's text where it never is."""
         end = time.monotonic() + seconds
         while not condition():
@@ -120,7 +120,7 @@ class Driven:
             await asyncio.sleep(0.02)
             await self.pilot.pause()
 
-    async def sees(self, text: str, seconds: float = 60) -> None:
+    async def sees(self, text: str, seconds: float = 30) -> None:
         """Wait until the text stands on the screen."""
         await self.until(lambda: text in self.text, f"{text!r} on the screen", seconds)
 
