@@ -180,8 +180,9 @@ class KernelCore:
         self._provenance.begin(cell, command.revision, command.code)
         self.recorder.begin(cell)
         began = time.perf_counter()
+        failure: BaseException | None = None
         try:
-            status, _ = self.shell.run(cell, command.revision, command.code, command.store)
+            status, failure = self.shell.run(cell, command.revision, command.code, command.store)
         except KeyboardInterrupt as error:  # between two steps of the user's code, where IPython does not look
             status = "interrupted"
             self.shell._showtraceback(KeyboardInterrupt, error, ["KeyboardInterrupt"])
@@ -191,7 +192,8 @@ class KernelCore:
         seconds = time.perf_counter() - began
         self.interrupts.end_cell()
         run = self.recorder.end()
-        self.tape.end()
+        self.tape.end(failure if status == "error" else None)
+        failure = None  # it holds the frames of the cell, and those hold tensors
         self.output.end()
         self._provenance.end()
         self._list_variables()

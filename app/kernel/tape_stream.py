@@ -2,7 +2,8 @@
 
 Listens for the beginning of backward passes and takes a snapshot at most ten times a second, however fast the loop
 is; between two snapshots a backward pass costs a look at the clock.  A cell without a backward pass shows the tape of
-the newest tensor it made.  What a snapshot holds is the engine's subject; here each node's source gets its cell.
+the newest tensor it made, and one that an operator ended the tape up to there.  What a snapshot holds is the engine's
+subject; here each node's source gets its cell.
 """
 
 from __future__ import annotations
@@ -78,12 +79,14 @@ class TapeStream:
         self.watch, self.last = Backwards(), None
         self._mark = max(self._mark, self._newest()[0])
 
-    def end(self) -> None:
-        """The cell is over: send its final tape, if it has one."""
+    def end(self, failure: BaseException | None = None) -> None:
+        """The cell is over (`failure` ended it): send its final tape, if it has one."""
         cell, self._cell = self._cell, None
         roots, self._roots = self._roots, None
         live, self._live = self._live, None
         if self._engine is None or self._failed or cell is None:
+            return
+        if failure is not None and self._send_failed(cell, failure):
             return
         number, newest = self._newest()
         if roots is None:
@@ -99,6 +102,22 @@ class TapeStream:
             _keep_saved(tape, live)
         self.last = tape
         self._send(Tape(cell, tape, False))
+
+    def _send_failed(self, cell: str, failure: BaseException) -> bool:
+        """Send the tape up to the operator that failed; False where no operator on tensors did."""
+        try:
+            from ...engine.autograd.failure import failed_tape
+
+            tape = failed_tape(failure)
+            if tape is None:
+                return False
+            tape["error"]["source"] = _in_cell(tape["error"]["source"])
+            self.last = self._named(tape)
+        except Exception as error:
+            self._fail(cell, error)
+            return True
+        self._send(Tape(cell, self.last, False))
+        return True
 
     def _on_backward(self, record: Any) -> None:
         if self._cell is None:
@@ -126,13 +145,13 @@ class TapeStream:
         self._send(Stream(cell, "stderr", text))
 
     def _snapshot(self, roots: tuple[Any, ...], limit: int | None = None) -> dict[str, Any]:
-        tape = self._engine.snapshot(roots) if limit is None else self._engine.snapshot(roots, limit)
+        return self._named(self._engine.snapshot(roots) if limit is None else self._engine.snapshot(roots, limit))
+
+    def _named(self, tape: dict[str, Any]) -> dict[str, Any]:
+        """The tape with cells at its sources and the user's names at its leaves."""
         names: dict[int, str] | None = None
         for node in tape["nodes"]:
-            source = node["source"]
-            if source is not None and (place := parse_cell_filename(source["file"])) is not None:
-                source["cell"], source["revision"] = place
-            elif node["kind"] == "leaf" and not node["label"]:
+            if _in_cell(node["source"]) is None and node["kind"] == "leaf" and not node["label"]:
                 if names is None:
                     names = self._leaf_names()
                 node["label"] = names.get(node["id"], "")
@@ -159,6 +178,13 @@ class TapeStream:
         newest = self._engine.newest_root(tensors)
         node = None if newest is None else newest.grad_fn
         return (-1, None) if node is None else (node.sequence_nr, newest)
+
+
+def _in_cell(source: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The source with the cell and the revision that its file's name tells, where it tells of one."""
+    if source is not None and (place := parse_cell_filename(source["file"])) is not None:
+        source["cell"], source["revision"] = place
+    return source
 
 
 def _keep_saved(final: dict[str, Any], live: dict[str, Any]) -> None:

@@ -145,3 +145,24 @@ def test_a_loop_shows_live_tapes_and_can_be_interrupted(kernel):
 
 def test_a_cell_that_fails_after_backward_shows_its_tape_all_the_same(kernel):
     final(kernel.run(SETUP, "(x * x).backward()\n1/0"))
+
+
+def test_a_cell_that_an_operator_ended_shows_the_tape_up_to_there(stream):
+    stream.begin("c")
+    code = compile("def f(x):\n    y = x * 2\n    return y + torch.ones(4)\nf(x)", "<cell c1:3>", "exec")
+    with pytest.raises(RuntimeError) as info:
+        exec(code, {"torch": torch, "x": torch.ones(3, requires_grad=True)})
+    stream.end(info.value)
+    (event,) = stream.sent
+    assert not event.live and [n["op"] for n in event.tape["nodes"]] == ["leaf", "mul"]
+    error = event.tape["error"]
+    assert error["op"] == "add" and [i["shape"] for i in error["inputs"] if i["disagrees"]] == [[3], [4]]
+    assert (error["source"]["cell"], error["source"]["revision"], error["source"]["line"]) == ("c1", 3, 3)
+    json.dumps(event.tape)
+
+
+def test_other_errors_leave_the_tape_as_it_is(stream):
+    stream.begin("c")
+    stream.names["y"] = torch.ones(3, requires_grad=True) * 2
+    stream.end(ZeroDivisionError("division by zero"))
+    assert [n["op"] for n in stream.sent[0].tape["nodes"]] == ["leaf", "mul"] and "error" not in stream.sent[0].tape
