@@ -28,6 +28,7 @@ from ...tensor import Tensor
 from ..graph import effects
 from ..interpreter.frame import Frame
 from ..interpreter.generators import InterpretedGenerator
+from . import graph_calls
 from .kinds import SuperOf, super_attribute
 from .leaves import NEEDS_VALUES, tensor_method
 from .sources import Source
@@ -476,7 +477,7 @@ class Attributes:
             if known is None:
                 return value
             return self.world.wrap(value, self.world.sources.own(known[2], name))
-        if name in ("__defaults__", "__kwdefaults__", "__annotations__", "__closure__"):
+        if name in ("__defaults__", "__kwdefaults__", "__annotations__", "__closure__", "__dict__"):
             value = getattr(f, name)
             if known is None or value is None:
                 return value
@@ -594,6 +595,8 @@ class Attributes:
             return self.store_class_attr(obj, name, value)
         elif type(obj) is FunctionType:
             if self.world.source_of(obj) is None:
+                if name in ("__annotations__", "__kwdefaults__", "__defaults__", "__name__", "__qualname__", "__doc__", "__module__"):
+                    value = self.settle(value)
                 setattr(obj, name, value)
             else:
                 self.world.obj_for(obj, obj.__qualname__).written[name] = value
@@ -680,11 +683,14 @@ class Attributes:
         self.state_reads.setdefault(name, getattr(engine_state, name))
         if name == "grad_enabled":
             if engine_state.grad_enabled != value:
-                self.recorder.call(effects.set_grad_enabled, (bool(value),), {}, None).meta["impure"] = True
-                self.recorder.operators -= 1
+                self.recorder.switch(effects.set_grad_enabled, (bool(value),))
             engine_state.grad_enabled = bool(value)
             return
         if getattr(engine_state, name) == value:
+            return
+        if name == "inference":
+            self.recorder.switch(graph_calls.set_inference, (bool(value),))
+            engine_state.inference = bool(value)
             return
         raise Stop("unsupported-value", f"A change of the engine's switch {name!r}")
 

@@ -30,9 +30,10 @@ from ..fake import DataDependent, SymFloat, SymInt, is_symbolic
 from ..interpreter.binding import Mismatch, bind, complain
 from ..interpreter.frame import Control, Convert, Frame, Yielded
 from ..interpreter.generators import InterpretedGenerator
-from . import leaves
+from . import graph_calls, leaves
 from .attributes import is_engine, static
 from .kinds import Note, SuperOf
+from .quiet import quiet
 from .recorder import Recorder, Unrecorded
 from .stops import Stop, name_of
 from .values import MISSING, PLAIN, CMethod, Lazy, Misused, Obj, facet
@@ -211,6 +212,8 @@ class Calls:
         """Defaults and closure of a function as symbolic values."""
         known = self.world.memo.get(id(f))
         defaults, kwdefaults, closure = f.__defaults__, f.__kwdefaults__, f.__closure__ or ()
+        if known is None and self.stand_ins and closure:
+            closure = tuple([self.stand_ins[id(c)][1] if id(c) in self.stand_ins else c for c in closure])
         if known is None or not (defaults or kwdefaults or closure):
             return defaults, kwdefaults, closure
         ready = self.functions_ready.get(id(f))
@@ -615,6 +618,7 @@ class Calls:
     # -- leaves ---------------------------------------------------------------------------------
 
     where: Frame | None
+    stand_ins: dict[int, Any]
 
     def leaf(self, frame: Frame | None, f: Any, args: list[Any], kwargs: dict[str, Any], always: bool = False) -> Any:
         """Run an operator on fakes and write its node."""
@@ -684,15 +688,24 @@ class Calls:
         return False
 
     def custom_function(self, frame: Frame, cls: Any, args: list[Any]) -> Any:
-        """`Function.apply` of a custom function."""
-        raise Stop("transform", f"{cls.__name__}.apply")
+        """`Function.apply` of a custom function: one node, where its methods do nothing but compute."""
+        methods = [getattr(cls, n, None) for n in ("forward", "backward", "setup_context", "vjp", "jvp")]
+        if not all(quiet(m) for m in methods if isinstance(m, FunctionType) and not is_engine(m)):
+            raise Stop("transform", f"{cls.__name__}.apply")
+        try:
+            return self.leaf(frame, graph_calls.apply_function, [cls, *args], {})
+        except Stop as stop:
+            if stop.id == "exception":
+                raise
+            raise Stop("transform", f"{cls.__name__}.apply") from None
 
     def run_leaf(self, f: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        self.recorder.running = True
+        flag = self.recorder.flag
+        before, flag.on = flag.on, True
         try:
             return f(*args, **kwargs)
         finally:
-            self.recorder.running = False
+            flag.on = before
 
     def refuse_values(self, f: Any, name: str, id: str, args: list[Any]) -> None:
         """End the graph at a function that needs values (unless they are known: a constant made inside)."""

@@ -228,7 +228,7 @@ def finish(
     entry = Entry(id)
     writer = Writer(world)
     builder = Rebuilder(writer, world, recorder.node_of, attempt.native, domain.made_classes)
-    builder.made_functions = domain.made_functions
+    builder.made_functions, builder.stand_ins = domain.made_functions, domain.stand_ins
     # Values first: they say which outputs the graph has. Effects come before what is returned, both after the graph.
     entry.effects = builder.effects(list(world.marked))
     for f in domain.after:
@@ -260,13 +260,14 @@ def finish(
         call = f"_G({arguments})"
         if targets:
             call = f"({', '.join(targets)},) = {call}"
-        if after["grad_enabled"] != before["grad_enabled"] or any(n.target is effects_switch() for n in gm.graph):
+        if any(n.meta.get("switch") for n in gm.graph):
             writer.extra["_st"] = engine_state
             lines += [
+                "    _s = _st.grad_enabled, _st.inference, _st.modes",
                 "    try:",
                 f"        {call}",
                 "    except BaseException:",
-                f"        _st.grad_enabled = {before['grad_enabled']}",
+                "        _st.grad_enabled, _st.inference, _st.modes = _s",
                 "        raise",
             ]
         else:
@@ -307,12 +308,6 @@ def finish(
     return entry
 
 
-def effects_switch() -> Any:
-    from ..graph import effects
-
-    return effects.set_grad_enabled
-
-
 def numbers_of(builder: Rebuilder, recorder: Recorder) -> list[tuple[str, Any]]:
     """Numbers that nodes of the graph give and that are needed outside: (name, the node's number)."""
     out = []
@@ -343,6 +338,9 @@ def state_guards(world: World, domain: SymbolicDomain, recorder: Recorder, befor
 
 def distinct(world: World) -> None:
     """Where something changes, objects of its kind that were different must be different again."""
+    if len(world.told_apart) > 1:
+        first, *rest = world.told_apart
+        world.guards.distinct(first, tuple(rest))
     dirty = [o for o in world.marked if o.source.kind != "const"]
     if not dirty:
         return

@@ -58,6 +58,8 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         self.after: list[Any] = []
         self.made_functions: dict[int, Any] = {}
         self.made_at: dict[int, int] = {}
+        self.cells: dict[int, CellType] = {}
+        self.stand_ins: dict[int, tuple[CellType, Obj]] = {}
         self.where: Frame | None = None
 
     # -- reading --------------------------------------------------------------------------------
@@ -576,9 +578,23 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
     # -- functions, exceptions ------------------------------------------------------------------
 
     def make_function(self, frame: Frame, code: Any, attributes: dict[str, Any]) -> Any:
-        made = super().make_function(frame, code, {k: self.read(v) for k, v in attributes.items()})
+        given = {k: self.read(v) for k, v in attributes.items()}
+        if "closure" in given:
+            given["closure"] = tuple([self.stand_in(c) if type(c) is Obj else c for c in given["closure"]])
+        for name in ("kwdefaults", "annotations"):
+            if type(given.get(name)) is Obj:
+                given[name] = self.settle(given[name])
+        made = super().make_function(frame, code, given)
         self.made_functions[id(made)] = made
         return made
+
+    def stand_in(self, cell: Obj) -> CellType:
+        """A native cell that stands for one that existed before, in the closure of a function made inside."""
+        known = self.cells.get(id(cell))
+        if known is None:
+            known = self.cells[id(cell)] = CellType()
+            self.stand_ins[id(known)] = (known, cell)
+        return known
 
     def send(self, frame: Frame, receiver: Any, value: Any) -> Any:
         receiver = self.read(receiver)

@@ -10,17 +10,21 @@ from types import MethodType
 from typing import Any
 
 from ... import autograd, module_path, random
+from ...amp import autocast
 from ...autograd import function as autograd_function
 from ...device import device as Device
+from ...func import transforms
 from ...nn import module as nn_module
 from ...nn.module import Module
 from ...nn.parameter import Parameter
 from ...optim import optimizer
 from ...shapes import Size
+from ...state import state as engine_state
 from ...tensor import Tensor
 from ...utils import checkpoint as checkpointing
 from ..graph import effects
 from ..interpreter.frame import Frame
+from . import graph_calls
 from .builtins_table import entry
 from .calls import HANDLERS, STOPS
 from .leaves import is_allowed
@@ -161,6 +165,43 @@ def _apply(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     if is_allowed(cls):
         return domain.leaf(frame, cls.apply, list(args[1:]), kwargs)
     return domain.custom_function(frame, cls, list(args[1:]))
+
+
+@entry(transforms._settle)
+def _settle(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    """Whether a result of a transform is cut off the tape: asked of the tape of the fakes."""
+    t, mine, recording = (domain.read(a) for a in args)
+    kept = domain.run_leaf(transforms._settle, [t, set(mine), recording], {})
+    return t if kept is t else domain.leaf(frame, Tensor.detach, [t], {})
+
+
+# -- autocast ---------------------------------------------------------------------------------------
+
+
+@entry(autocast.__enter__)
+def _autocast_enter(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    context = domain.read(args[0])
+    if type(context) is Obj:
+        raise Stop("unsupported-value", "Entering an autocast that existed before")
+    domain.state_reads.setdefault("modes", engine_state.modes)
+    context.__enter__()
+    domain.recorder.switch(graph_calls.enter_autocast, (context.device, context.fast_dtype, context._enabled))
+    return context
+
+
+@entry(autocast.__exit__)
+def _autocast_exit(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    context = domain.read(args[0])
+    domain.state_reads.setdefault("modes", engine_state.modes)
+    if type(context) is Obj:
+        engine_state.modes = context.real._before[-1]
+        node = domain.recorder.object(context.real, context.source)
+        domain.world.touch(context)
+        domain.recorder.switch(graph_calls.exit_context, (node,))
+    else:
+        context.__exit__(None, None, None)
+        domain.recorder.switch(graph_calls.exit_autocast, ())
+    return None
 
 
 # -- compile itself ---------------------------------------------------------------------------------

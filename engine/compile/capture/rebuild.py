@@ -28,7 +28,7 @@ from ...tensor import Tensor
 from ..fake import SymFloat, SymInt
 from ..interpreter.frame import NULL, UNBOUND, Convert, Frame, OnReturn
 from ..interpreter.generators import InterpretedGenerator
-from .builtins_table import Calling, Following
+from .builtins_table import Calling, Following, Identity
 from .calls import SuperOf
 from .codegen import Writer
 from .values import DELETED, MISSING, PLAIN, CMethod, DictFacet, Lazy, ListFacet, Obj, SetFacet
@@ -258,6 +258,8 @@ class Rebuilder:
             if owner is None or isinstance(owner, (type, *ATOMS)):
                 return self.constant(v)
             return f"getattr({self.value(owner)}, {v.__name__!r})"
+        if kind is Identity:
+            return f"id({self.value(v.symbol)})"
         if kind is SuperOf:
             return f"super({self.value(v.cls)}, {self.value(v.obj)})"
         if kind is Following:
@@ -335,7 +337,12 @@ class Rebuilder:
     def was_made(self, f: FunctionType) -> bool:
         return id(f) in self.made_functions
 
+    stand_ins: dict[int, Any]
+
     def cell(self, cell: CellType) -> str:
+        stands = self.stand_ins.get(id(cell))
+        if stands is not None:
+            return self.value(stands[1])
         name = self.start(cell, f"{self.helper('_cell', CellType)}()")
         try:
             inner = cell.cell_contents

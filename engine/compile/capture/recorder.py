@@ -46,7 +46,7 @@ class _Watch:
         self._recorder = recorder
 
     def __getattr__(self, name: str) -> Any:
-        if not self._recorder.running:
+        if not self._recorder.flag.on:
             raise Misused("a tensor without values was computed with by native code")
         return _ignore
 
@@ -55,11 +55,17 @@ def _ignore(*args: Any, **kwargs: Any) -> None:
     return None
 
 
+class Flag:
+    """Whether an operator runs on fakes now."""
+
+    on = False
+
+
 class Recorder:
     """The graph of one segment while it is captured."""
 
     def __init__(self) -> None:
-        self.running = False
+        self.flag = Flag()
         self.backends: dict[str, FakeBackend] = {}
         self.graph = Graph()
         self.env = ShapeEnv()
@@ -87,7 +93,12 @@ class Recorder:
     # -- inputs ---------------------------------------------------------------------------------
 
     def _placeholder(self, source: Source, example: Any, symbol: Any, name: str = "") -> Node:
-        name = name or re.sub(r"\W+", "_", source.label).strip("_") or "input"
+        node = self._place_input(name or re.sub(r"\W+", "_", source.label).strip("_") or "input")
+        self.inputs.append(Input(node, source, example, symbol))
+        return node
+
+    def _place_input(self, name: str) -> Node:
+        """A parameter after those that are there."""
         if self._inputs_end is None:
             first = next(iter(self.graph), None)
             if first is None:
@@ -99,7 +110,6 @@ class Recorder:
             with self.graph.inserting_after(self._inputs_end):
                 node = self.graph.placeholder(name)
         self._inputs_end = node
-        self.inputs.append(Input(node, source, example, symbol))
         return node
 
     def input(self, t: Tensor, source: Source, dims: frozenset[int]) -> Any:
@@ -109,7 +119,7 @@ class Recorder:
             size = self.env.size(int(t._data.shape[d]), (source.label, d))
             sizes[d] = size
             self.symbols[size.symbol_name() or ""] = (source, d)
-        before, self.running = self.running, True
+        before, self.flag.on = self.flag.on, True
         try:
             fake = fake_like(t, sizes, env=self.env, backends=self.backend)
             if t.grad_fn is not None:
@@ -121,7 +131,7 @@ class Recorder:
             if t._base is not None and not t.requires_grad:
                 pass
         finally:
-            self.running = before
+            self.flag.on = before
         node = self._placeholder(source, t, fake)
         node.meta["val"] = spec_of(fake)
         node.meta["path"] = source.label
@@ -193,6 +203,12 @@ class Recorder:
         node.meta["source"], node.meta["module"], node.meta["tape"] = place, path, None
         self.operators += 1
         self.result(node, out)
+        return node
+
+    def switch(self, target: Any, args: tuple[Any, ...]) -> Node:
+        """A node that switches something of the engine on or off."""
+        node = self.call(target, args, {}, None)
+        node.meta["impure"] = node.meta["switch"] = True
         return node
 
     def result(self, node: Node, out: Any) -> None:

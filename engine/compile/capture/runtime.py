@@ -27,6 +27,7 @@ from ..interpreter.generators import InterpretedGenerator
 from ..interpreter.loop import Interpreter
 from . import builtins_table as _builtins_table  # fills the tables of calls
 from . import engine_table
+from . import subgraphs as _subgraphs
 from .calls import OBJECT_CALLS, STRICT
 from .capture import Failed, capture, source_of
 from .codegen import MISS
@@ -522,6 +523,6 @@ def wrap_function(compiled: Compiled) -> Any:
 
 
 engine_table.install()
-_ = _builtins_table
+_ = _builtins_table, _subgraphs
 
 __all__ = ["Compiled", "CompiledFunction", "Options", "binder", "native", "reset_all", "wrap_function"]

@@ -90,6 +90,9 @@ class World:
         """By identity of a native container that holds the elements of an object: the container, the object."""
         self.marked: dict[Obj, None] = {}
         """Objects that change, in the order of their first change."""
+        self.writes = 0
+        self.told_apart: dict[Source, None] = {}
+        """Objects whose `id()` was asked for: different ones must stay different."""
         self.keep: list[Any] = []
         self.domain: Any = None
 
@@ -257,6 +260,7 @@ class World:
     def mark(self, obj: Obj) -> None:
         """The object is about to change."""
         self.marked.setdefault(obj)
+        self.writes += 1
 
     def obj_for(self, value: Any, label: str = "") -> Obj:
         """The `Obj` that notes reads and writes of an object that stands for itself (a class, a module, globals, a function)."""
