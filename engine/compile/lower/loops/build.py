@@ -17,9 +17,6 @@ from .form import Buffer, Fold, Kernel, Let, Loop, Start, Store, Update
 from .index import ONE, ZERO, Arithmetic, Ix, divided, ix, product, replace, var
 from .scalar import COST, Scalar, lit, substitute
 
-KEEP = 6
-"""The cost from which on a value that a later walk over the row needs is kept in scratch memory."""
-
 SMALL_WORK = 1 << 15
 """Operations below which a kernel is one chunk."""
 
@@ -29,8 +26,8 @@ CHUNKS = 8
 class Builder:
     """Builds the kernel of one group. `buffer` gives the memory of a value; `stored` says which anchors go to memory."""
 
-    def __init__(self, group: Group, name: str, buffer: Callable[[Value], Buffer], stored: set[Value]):
-        self.group, self.name, self.buffer, self.stored = group, name, buffer, stored
+    def __init__(self, group: Group, name: str, buffer: Callable[[Value], Buffer], stored: set[Value], keep: int = 6):
+        self.group, self.name, self.buffer, self.stored, self.keep = group, name, buffer, stored, keep
         self.ranges: dict[str, Ix] = dict(group.ranges)
         self.arithmetic = Arithmetic(self.ranges)
         self.domain: dict[Value, Index] = {}
@@ -486,7 +483,7 @@ class _Emitter:
                     if not rowset & self.vars_of(s):
                         continue
                     before = first.get(s)
-                    if before is not None and before < p and s.args and dear(s) >= KEEP:
+                    if before is not None and before < p and s.args and dear(s) >= b.keep:
                         known = stored_at.get(s)
                         if known is not None and known[0] < p:
                             cut[s] = known[1:]
@@ -505,9 +502,11 @@ class _Emitter:
     def _scratch(self, s: Scalar) -> tuple[Buffer, Ix]:
         """Memory for a value of one row, and where an element of it stands."""
         b = self.b
-        sizes = [b.ranges[n] for n in self.row]
+        mine = self.vars_of(s)
+        row = [n for n in self.row if n in mine]
+        sizes = [b.ranges[n] for n in row]
         place = ZERO
-        for n, size in zip(self.row, sizes, strict=True):
+        for n, size in zip(row, sizes, strict=True):
             place = place * size + var(n)
         made = Buffer(f"s{len(self.scratches)}", s.type, product(sizes), "scratch")
         return made, place
@@ -601,7 +600,7 @@ class _Emitter:
             buffer, place = self.scratches[s]
             self.use(buffer, True)
             value = self.emit(s, row, {k: v for k, v in cuts.items() if k is not s})
-            self.scopes[-1].append(Store(buffer, place, value))
+            self.scopes[self.depth(place.variables(), row)].append(Store(buffer, place, value))
         # Results come last: one may be written to memory that another reads.
         self.scopes[-1].extend(self.late)
         for _ in loops:
@@ -780,9 +779,9 @@ class _Emitter:
         k.chunks = chunks
 
 
-def build(group: Group, name: str, buffer: Callable[[Value], Buffer], stored: set[Value]) -> Kernel:
-    """The kernel of a group. `stored` are the anchors that memory holds."""
-    return Builder(group, name, buffer, stored).build()
+def build(group: Group, name: str, buffer: Callable[[Value], Buffer], stored: set[Value], keep: int = 6) -> Kernel:
+    """The kernel of a group. `stored` are the anchors that memory holds; what costs `keep` or more is kept for later walks over a row."""
+    return Builder(group, name, buffer, stored, keep).build()
 
 
 __all__ = ["build", "ix", "lit"]

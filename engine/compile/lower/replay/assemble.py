@@ -73,12 +73,12 @@ def assemble(program: Program, caps: Caps | None = None) -> Assembly:
     """Schedule a program, build its kernels, and number its memory."""
     rewrite(program)
     plan = schedule(program, caps)
-    return _Assembler(program, plan).run()
+    return _Assembler(program, plan, caps or Caps()).run()
 
 
 class _Assembler:
-    def __init__(self, program: Program, plan: Schedule):
-        self.program, self.plan = program, plan
+    def __init__(self, program: Program, plan: Schedule, caps: Caps):
+        self.program, self.plan, self.caps = program, plan, caps
         self.slots: dict[Value, int] = {}
         self.buffers: dict[Value, Buffer] = {}
         self.temporaries: dict[Buffer, int] = {}
@@ -215,7 +215,7 @@ class _Assembler:
     def _steps(self, u: Unit) -> list[Step]:
         name = f"k{u.number}"
         if u.group is not None:
-            kernel = build(u.group, f"{name}{_words(u.group.anchors)}", self.buffer, self.plan.memory)
+            kernel = build(u.group, f"{name}{_words(u.group.anchors)}", self.buffer, self.plan.memory, self.caps.keep)
             return [self._kernel(kernel)]
         v = u.value
         assert v is not None

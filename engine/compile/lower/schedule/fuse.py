@@ -26,8 +26,11 @@ class Caps:
     """What a kernel of the device may use. `buffers` None means any number."""
 
     buffers: int | None = None
-    rows: bool = True
-    """Whether one kernel may walk a row several times."""
+    keep: int = 6
+    """The cost from which on a value that a later walk over a row needs is kept rather than computed again."""
+
+    contiguous_rows: bool = True
+    """Whether rows must lie in memory element after element."""
 
 
 @dataclass
@@ -210,6 +213,7 @@ class _Scheduler:
         self.units.append(unit)
         assert unit.group is not None
         unit.group.settled = set(self.placed)
+        unit.group.contiguous_rows = self.caps.contiguous_rows
         unit.group.begin(anchor)
         self._settle(unit, anchor, leaves)
 
@@ -275,6 +279,7 @@ class _Scheduler:
         order = [v for v in self.order if v in u.group.anchors or v in later.group.anchors]
         trial = Group(u.number)
         trial.settled = self.placed - set(order)
+        trial.contiguous_rows = self.caps.contiguous_rows
         first = max(order, key=_elements)  # the larger loops first, so that the others find their places in them
         if self._leaves(first).keys() & set(order):
             first = order[0]

@@ -1,0 +1,411 @@
+"""Kernels as numpy programs: every loop variable is an axis, every statement one call on a block.
+
+The outermost loop runs in blocks of about 256 KiB, so that what one statement makes is in the cache when the next reads it. A
+value that is not used again lends its memory to the next result. The functions that C's printer has own forms for are those of
+numpy and of the engine.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..loops.form import IDENTITY, Buffer, Fold, Kernel, Let, Loop, Start, Store, Update, statements
+from ..loops.index import Atom, Ix, text
+from ..loops.scalar import BYTES, NUMPY, Scalar, is_float
+
+BLOCK = 1 << 16
+"""Elements of a block."""
+
+UFUNCS = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "exp": "exp", "exp2": "exp2", "expm1": "expm1",
+    "log": "log", "log2": "log2", "log10": "log10", "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "asin": "arcsin",
+    "acos": "arccos", "atan": "arctan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "asinh": "arcsinh", "acosh": "arccosh",
+    "atanh": "arctanh", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "rint", "abs": "absolute",
+    "maximum": "maximum", "minimum": "minimum", "atan2": "arctan2", "pow": "power", "copysign": "copysign", "nextafter": "nextafter",
+    "fmod": "fmod", "remainder": "remainder", "floor_divide": "floor_divide", "lt": "less", "le": "less_equal", "gt": "greater",
+    "ge": "greater_equal", "eq": "equal", "ne": "not_equal", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "invert": "invert", "not": "logical_not", "shl": "left_shift", "shr": "right_shift", "isnan": "isnan", "isinf": "isinf",
+    "isfinite": "isfinite", "signbit": "signbit",
+}  # fmt: skip
+"""numpy's names of functions, all of which take `out=`."""
+
+_REDUCERS = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum", "and": "logical_and", "or": "logical_or"}
+
+
+class Unprintable(NotImplementedError):
+    """The kernel has something that numpy programs have no form for."""
+
+
+class Printer:
+    """Prints one kernel as a Python function `name(m, n, g)` of flat arrays, sizes and numbers."""
+
+    def __init__(self, kernel: Kernel, slot: Any, symbol_slot: Any, name: str):
+        self.k, self.slot, self.symbol_slot, self.name = kernel, slot, symbol_slot, name
+        self.axes: list[str] = []
+        self.sizes: dict[str, Ix] = {}
+        for s in statements(kernel.body):
+            if isinstance(s, Loop) and s.variable not in self.sizes:
+                self.axes.append(s.variable)
+                self.sizes[s.variable] = s.size
+        self.lines: list[str] = []
+        self.types: dict[str, str] = {}
+        self.uses: dict[str, int] = {}
+        self.depends: dict[str, frozenset[str]] = {}
+        self.own: set[str] = set()
+
+    # -- text -----------------------------------------------------------------------------------
+
+    def size(self, e: Ix) -> str:
+        """A size, or a place that does not move, as Python."""
+        return text(e, lambda a: f"n_{a[1]}" if a[0] == "s" else self.index_atom(a))
+
+    def index_atom(self, a: Atom) -> str:
+        """A loop variable as an array of its values, a run-time number as the array it is."""
+        return f"x_{a[1]}" if a[0] == "v" else str(a[1])
+
+    def extent(self, variable: str) -> str:
+        """How long an axis is in a block."""
+        if self.k.grid is not None and variable == self.k.grid.variable:
+            return "e - b"
+        return self.size(self.sizes[variable])
+
+    def view(self, buffer: Buffer, place: Ix) -> tuple[str, frozenset[str]]:
+        """Memory at a place for all values of the loop variables, and which of them it depends on."""
+        m = f"m{self.slot(buffer)}"
+        if place.is_affine():
+            used = place.variables()
+            start = place.without(used)
+            grid = self.k.grid.variable if self.k.grid is not None else None
+            offset = self.size(start)
+            if grid in used:
+                offset += f" + b * ({self.size(place.factor(grid))})"
+            item = BYTES[buffer.dtype]
+            shape = ", ".join(self.extent(v) if v in used else "1" for v in self.axes)
+            steps = ", ".join(f"({self.size(place.factor(v))}) * {item}" if v in used else "0" for v in self.axes)
+            comma = "," if len(self.axes) == 1 else ""
+            return f"view(({shape}{comma}), {m}.dtype, {m}, ({offset}) * {item}, ({steps}{comma}))", frozenset(used)
+        used = set()
+        for a in place.atoms():
+            if a[0] == "v":
+                used.add(a[1])
+            elif a[0] == "r":
+                used |= self.depends.get(a[1], frozenset())
+        for v in used:
+            self.need_axis(v)
+        return f"{m}[{self.size(place)}]", frozenset(used)
+
+    def need_axis(self, v: str) -> None:
+        """Define the values of a loop variable as an array."""
+        if v not in self.defined:
+            self.defined.add(v)
+            at = self.axes.index(v)
+            shape = ", ".join("-1" if i == at else "1" for i in range(len(self.axes)))
+            comma = "," if len(self.axes) == 1 else ""
+            span = "b, e" if self.k.grid is not None and v == self.k.grid.variable else self.size(self.sizes[v])
+            self.add(f"x_{v} = np.arange({span}).reshape(({shape}{comma}))")
+
+    defined: set[str] = set()
+
+    indent = "    "
+
+    def add(self, line: str) -> None:
+        self.lines.append(self.indent + line)
+
+    def operand(self, s: Scalar) -> str:
+        if s.op == "name":
+            return str(s.data)
+        if s.type == "bool":
+            return str(bool(s.data))
+        if is_float(s.type):
+            v = s.data
+            body = "nan" if math.isnan(v) else ("inf" if v > 0 else "-inf") if math.isinf(v) else repr(v)
+            return f"{s.type}({body!r})" if not math.isfinite(v) else f"{s.type}({body})"
+        return f"{s.type}({s.data})"
+
+    # -- statements -----------------------------------------------------------------------------
+
+    def print(self) -> str:
+        """The function's source."""
+        self.defined = set()
+        k = self.k
+        for s in statements(k.body):
+            for x in self._read(s):
+                self.uses[x] = self.uses.get(x, 0) + 1
+        self.folds, self.starts, self.kept, self.made = {}, {}, {}, {}
+        for x in k.body:
+            if isinstance(x, Loop) and x.grid:
+                inner = 1
+                for v in self.axes:
+                    if v != x.variable:
+                        inner *= self.sizes[v].number or 64
+                self.add(f"whole, step = {self.size(x.size)}, {max(1, BLOCK // max(1, inner))}")
+                self.add("for b in range(0, whole, step):")
+                self.indent = "        "
+                self.add("e = min(b + step, whole)")
+                self.running = set(f.name for f in x.folds)
+                self._block(x.body)
+                for f in x.folds:
+                    self._total(f)
+                self.indent, self.running = "    ", set()
+            else:
+                self._block([x])
+        slots = sorted(
+            {self.slot(b) for b in k.buffers if b.dtype != "number" and b.role != "scratch"} | {self.slot(p) for p, *_ in k.combines}
+        )
+        head = [f"def {self.name}(m, n, g):", f"    # {', '.join(k.origins)}"]
+        head += [f"    n_{name} = n[{self.symbol_slot(name)}]" for name in self._symbols()]
+        head += [f"    m{i} = m[{i}]" for i in slots]
+        for b, function, size in k.inits:
+            head.append(f"    m{self.slot(b)}[: {self.size(size)}] = {self._neutral(function, b.dtype)}")
+        tail = []
+        for part, b, _, size in k.combines:
+            tail.append(f"    m{self.slot(b)}[: {self.size(size)}] = m{self.slot(part)}[: {self.size(size)}]")
+        return "\n".join([*head, *(self.lines or ["    pass"]), *tail]) + "\n"
+
+    running: set[str] = set()
+    """Reductions that go on over all blocks."""
+    kept: dict[str, str] = {}
+    """What stands in scratch memory: a whole block of it is a value."""
+
+    def _symbols(self) -> list[str]:
+        found: dict[str, None] = {}
+        from ..print_c.text import Printer as CPrinter
+
+        c = CPrinter(self.k, lambda b: 0, lambda o: "")
+        for name in c.symbols():
+            found[name] = None
+        return list(found)
+
+    def _read(self, s: Any) -> list[str]:
+        """Names that a statement reads."""
+        out: list[str] = []
+        scalars: list[Scalar] = []
+        places: list[Ix] = []
+        if isinstance(s, Let):
+            scalars += [*s.scalar.args]
+            if s.scalar.op == "load":
+                places.append(s.scalar.data[1])
+            elif s.scalar.op == "ix":
+                places.append(s.scalar.data)
+        elif isinstance(s, (Store, Update)):
+            scalars.append(s.value)
+            places.append(s.place)
+        elif isinstance(s, Fold):
+            scalars.append(s.value)
+        for x in scalars:
+            if x.op == "name":
+                out.append(x.data)
+        for p in places:
+            out += [a[1] for a in p.atoms() if a[0] == "r"]
+        return out
+
+    def _block(self, body: list[Any]) -> None:
+        for s in body:
+            if isinstance(s, Loop):
+                self._block(s.body)
+                for f in s.folds:
+                    self._total(f)
+            elif isinstance(s, Let):
+                self._let(s)
+            elif isinstance(s, Store) and s.buffer.role == "scratch":
+                self.kept[s.buffer.name] = str(s.value.data)
+                self.uses[str(s.value.data)] += 1000
+            elif isinstance(s, Store):
+                view, used = self.view(s.buffer, s.place)
+                if self._aimed(s, view, used):
+                    continue
+                if s.place.is_affine():
+                    self.add(f"{view}[...] = {self.operand(s.value)}")
+                else:
+                    self.add(f"{view} = {self.operand(s.value)}")
+            elif isinstance(s, Update):
+                self._update(s)
+            elif isinstance(s, Fold):
+                self.folds.setdefault(s.name, []).append(s)
+            elif isinstance(s, Start):
+                self.starts[s.name] = s
+                if self.indent == "    ":
+                    self.add(f"{s.name} = {self._neutral(s.function, s.wide)}")
+
+    def _aimed(self, s: Store, view: str, used: frozenset[str]) -> bool:
+        """Whether the function that makes the value can write it where it is stored; its line is changed then."""
+        name = str(s.value.data)
+        at = self.made.get(name) if s.value.op == "name" else None
+        if (
+            at is None
+            or not s.place.is_affine()
+            or self.types[name] != s.buffer.dtype
+            or self.depends[name] != used
+            or any(b is s.buffer for b in self.k.reads)
+        ):
+            return False
+        self.lines[at] = f"{self.lines[at][:-1]}, out={view})"
+        del self.made[name]
+        self.own.discard(name)
+        return True
+
+    made: dict[str, int] = {}
+    """Lines whose function allocates its result, by the name of the result."""
+
+    folds: dict[str, list[Fold]] = {}
+    starts: dict[str, Start] = {}
+
+    def _total(self, start: Start) -> None:
+        """A reduction whose loop has ended: over all axes of that loop that its value depends on."""
+        (f,) = self.folds.pop(start.name)
+        value = self.operand(f.value)
+        over = self._inside(start)
+        axes = tuple(i for i, v in enumerate(self.axes) if v in over)
+        if f.function in ("argmax", "argmin"):
+            raise Unprintable("argmax in a numpy program")
+        full = self._spread(f.value, over)
+        reduced = f"np.{_REDUCERS[f.function]}.reduce({full or value}, axis={axes!r}, keepdims=True)"
+        if start.name in self.running:
+            reduced = f"np.{_REDUCERS[f.function]}({start.name}, {reduced})"
+        self.add(f"{start.name} = {reduced}")
+        self.types[start.name] = f.value.type
+        self.depends[start.name] = self.depends.get(str(f.value.data), frozenset()) - over
+
+    def _spread(self, value: Scalar, over: frozenset[str]) -> str | None:
+        """The text of a value with an element for each turn of the loops it is reduced over, where it has fewer."""
+        missing = over - self.depends.get(str(value.data), frozenset()) if value.op == "name" else over
+        if not missing:
+            return None
+        shape = ", ".join(
+            self.extent(v) if v in missing or v in self.depends.get(str(value.data), frozenset()) else "1" for v in self.axes
+        )
+        comma = "," if len(self.axes) == 1 else ""
+        return f"np.broadcast_to({self.operand(value)}, ({shape}{comma}))"
+
+    def _inside(self, start: Start) -> frozenset[str]:
+        """The loop variables of the loops that a reduction runs over."""
+        out: set[str] = set()
+
+        def search(body: list[Any], open_: tuple[str, ...], begun: int | None) -> None:
+            for s in body:
+                if s is start:
+                    begun = len(open_)
+                elif isinstance(s, Loop):
+                    search(s.body, (*open_, s.variable), begun)
+                elif isinstance(s, Fold) and s.name == start.name and begun is not None:
+                    out.update(open_[begun:])
+
+        search(self.k.body, (), None)
+        return frozenset(out)
+
+    def _update(self, s: Update) -> None:
+        value = self.operand(s.value)
+        mine = self.depends.get(str(s.value.data), frozenset()) if s.value.op == "name" else frozenset()
+        if not s.place.is_affine():
+            _, used = self.view(s.buffer, s.place)
+            view, _ = self.view(s.buffer, s.place)
+            array, _, at = view.partition("[")
+            del used
+            self.add(f"np.{_REDUCERS[s.function]}.at({array}, {at[:-1]}, {value})")
+            return
+        view, used = self.view(s.buffer, s.place)
+        whole = frozenset(self._around(s))
+        over = whole - used
+        full = value
+        missing = whole - mine
+        if missing & over:
+            shape = ", ".join(self.extent(v) if v in whole else "1" for v in self.axes)
+            comma = "," if len(self.axes) == 1 else ""
+            full = f"np.broadcast_to({value}, ({shape}{comma}))"
+        axes = tuple(i for i, v in enumerate(self.axes) if v in over)
+        if axes:
+            wide = f", dtype=np.{NUMPY[s.buffer.dtype]}" if s.buffer.dtype != s.value.type else ""
+            full = f"np.{_REDUCERS[s.function]}.reduce({full}, axis={axes!r}, keepdims=True{wide})"
+        self.add(f"u = {view}")
+        self.add(f"np.{_REDUCERS[s.function]}(u, {full}, out=u)")
+
+    def _around(self, wanted: Any) -> tuple[str, ...]:
+        """The loop variables of the loops around a statement."""
+
+        def search(body: list[Any], open_: tuple[str, ...]) -> tuple[str, ...] | None:
+            for s in body:
+                if s is wanted:
+                    return open_
+                if isinstance(s, Loop):
+                    found = search(s.body, (*open_, s.variable))
+                    if found is not None:
+                        return found
+            return None
+
+        return search(self.k.body, ()) or ()
+
+    @staticmethod
+    def _neutral(function: str, type: str) -> str:
+        value = IDENTITY[function]
+        if value in ("lowest", "highest"):
+            if is_float(type):
+                return "-np.inf" if value == "lowest" else "np.inf"
+            return f"np.iinfo(np.{NUMPY[type]}).{'min' if value == 'lowest' else 'max'}"
+        return repr(value)
+
+    def _let(self, s: Let) -> None:
+        x, name = s.scalar, s.name
+        self.types[name] = x.type
+        if x.op == "load" and x.data[0].role == "scratch":
+            kept = self.kept[x.data[0].name]
+            self.add(f"{name} = {kept}")
+            self.depends[name] = self.depends.get(kept, frozenset())
+            return
+        if x.op == "load":
+            view, used = self.view(*x.data)
+            self.add(f"{name} = {view}")
+            self.depends[name] = used
+            return
+        if x.op in ("ix", "size"):
+            used = x.data.variables()
+            for v in sorted(used):
+                self.need_axis(v)
+            self.depends[name] = frozenset(used)
+            self.add(f"{name} = np.asarray({self.size(x.data)}, np.int64)")
+            return
+        if x.op == "given":
+            self.depends[name] = frozenset()
+            self.add(f"{name} = {x.type}(g[{self.slot(x.data)}])")
+            return
+        args = [self.operand(a) for a in x.args]
+        used = frozenset().union(*[self.depends.get(str(a.data), frozenset()) for a in x.args if a.op == "name"])
+        self.depends[name] = used
+        if x.op == "cast":
+            kind = NUMPY[x.type]
+            self.add(f"{name} = ({args[0]} != 0)" if x.type == "bool" else f"{name} = np.asarray({args[0]}).astype(np.{kind})")
+        elif x.op == "where":
+            self.add(f"{name} = np.where({', '.join(args)})")
+        elif x.op == "place":
+            self.add(f"{name} = place({args[0]}, {self.size(x.data)})")
+        elif x.op == "clip":
+            self.add(f"{name} = np.clip({args[0]}, 0, {self.size(x.data - 1)})")
+        elif x.op in HELPERS:
+            self.add(f"{name} = {HELPERS[x.op]}({', '.join(args)})")
+        elif x.op in UFUNCS:
+            out = self._lent(x, used)
+            self.add(f"{name} = np.{UFUNCS[x.op]}({', '.join(args)}{out})")
+            if not out:
+                self.made[name] = len(self.lines) - 1
+        else:
+            raise Unprintable(f"{x.op} in a numpy program")
+        self.own.add(name)
+
+    def _lent(self, x: Scalar, used: frozenset[str]) -> str:
+        """`, out=...` with the memory of an operand that is not used again."""
+        for a in dict.fromkeys(x.args):
+            if a.op != "name":
+                continue
+            name = str(a.data)
+            self.uses[name] -= x.args.count(a)
+            if self.uses[name] <= 0 and name in self.own and self.types[name] == x.type and self.depends[name] == used and used:
+                self.own.discard(name)
+                self.made.pop(name, None)
+                return f", out={name}"
+        return ""
+
+
+HELPERS = {
+    "sigmoid": "sigmoid", "rsqrt": "rsqrt", "erf": "erf", "erfc": "erfc", "sign": "sign", "lgamma": "lgamma",
+}  # fmt: skip
+"""Functions that the program finds in its own namespace."""

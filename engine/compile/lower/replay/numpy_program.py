@@ -1,0 +1,279 @@
+"""Running an assembly as numpy programs, where there is no C compiler.
+
+The kernels' text is compiled by Python once; a call binds flat views of the arrays it is given and walks the steps.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from ....backends.base import backend as backend_of
+from ....backends.cpu import quiet
+from ....numerics import error as numeric_errors
+from ....numerics import gamma
+from ....tensor import wrap
+from ..loops.index import evaluate
+from ..loops.scalar import BYTES, NUMPY
+from ..memory.plan import Need, lay_out
+from ..print_numpy.text import Printer
+from ..schedule.anchors import affine
+from ..schedule.fuse import bare
+from ..values import Value
+from .assemble import Assembly
+from .cpu import _filled, _ordered, run_call
+
+
+class OutOfRange(IndexError):
+    """An index of a kernel is out of range."""
+
+
+def _place(index: Any, n: int) -> Any:
+    """Indices with negative ones counted from the end. Raises IndexError for what is out of range."""
+    index = np.where(index < 0, index + n, index)
+    if index.size and (index.min() < 0 or index.max() >= n):
+        raise OutOfRange("index out of range in self")
+    return index
+
+
+def _sigmoid(x: Any) -> Any:
+    y = np.exp(np.negative(x))
+    return 1 / (1 + y)
+
+
+def _sign(x: Any) -> Any:
+    return np.where(np.isnan(x), np.zeros((), np.asarray(x).dtype), np.sign(x))
+
+
+def namespace() -> dict[str, Any]:
+    """What generated programs may use."""
+    return {
+        "np": np, "view": np.ndarray, "place": _place, "sigmoid": _sigmoid, "sign": _sign,
+        "rsqrt": lambda x: 1 / np.sqrt(x), "lgamma": gamma.lgamma, "erf": numeric_errors.erf, "erfc": numeric_errors.erfc,
+        **{code: getattr(np, name) if name != "bool" else np.bool_ for code, name in NUMPY.items()},
+    }  # fmt: skip
+
+
+class NumpySegment:
+    """A compiled program, called with the tensors (and numbers) of the graph's inputs."""
+
+    def __init__(self, assembly: Assembly):
+        self.assembly, self.program = assembly, assembly.program
+        self.symbols = sorted(self.program.sizes)
+        place = {name: i for i, name in enumerate(self.symbols)}
+        self.backend = backend_of("cpu")
+        self.lock = threading.Lock()
+        space = namespace()
+        self.steps: list[Any] = []
+        self.texts: dict[int, str] = {}
+
+        def slot(b: Any) -> int:
+            if b in assembly.temporaries:
+                return assembly.temporaries[b]
+            return assembly.numbers[b.value] if b.dtype == "number" else assembly.slots[b.value]
+
+        for k, step in enumerate(assembly.steps):
+            if step.kind == "kernel":
+                assert step.kernel is not None
+                name = f"k{k}"
+                source = Printer(step.kernel, slot, place.__getitem__, name).print()
+                self.texts[k] = source
+                exec(compile(source, f"<kernel {step.kernel.name}>", "exec"), space)
+                self.steps.append(quiet(space[name]))
+            else:
+                self.steps.append(None)
+        self.bound = [
+            (i, assembly.slots[v]) for i, v in enumerate(self.program.inputs) if v is not None and v in assembly.slots
+        ]
+        self.numbers = [(i, assembly.numbers[v]) for i, v in enumerate(self.program.inputs) if v is not None and v in assembly.numbers]
+        self.memory: dict[tuple[int, ...], dict[int, np.ndarray]] = {}
+        self.launches = 0
+
+    def sizes(self, tensors: tuple[Any, ...]) -> tuple[int, ...]:
+        """The values of the symbolic sizes in a call."""
+        values: dict[str, int] = {}
+        later = []
+        for name in self.symbols:
+            where = self.program.sizes[name]
+            if isinstance(where[0], int):
+                i, d = where
+                values[name] = int(tensors[i]) if d is None else tensors[i]._data.shape[d]
+            else:
+                later.append((name, where))
+        for name, (atom, kind) in later:
+            values[name] = kind({((atom, 1),): 1}).evaluate(values)
+        return tuple(values[s] for s in self.symbols)
+
+    def _arena(self, sizes: tuple[int, ...]) -> dict[int, np.ndarray]:
+        """Memory of intermediate results, by slot, in one arena."""
+        found = self.memory.get(sizes)
+        if found is not None:
+            return found
+        a, values = self.assembly, dict(zip(self.symbols, sizes, strict=True))
+        fresh = {a.slots[a.root(bare(v))] for k in a.made if (v := self.program.outputs[k].value) is not None}
+        given = {s for _, s in self.bound}
+        lives: dict[int, tuple[Value, list[int]]] = {}
+        for k, step in enumerate(a.steps):
+            for v in (*step.reads, *step.writes):
+                root = a.root(v)
+                s = a.slots.get(root)
+                if s is not None and s not in fresh and s not in given and root.kind not in ("constant", "item", "input"):
+                    lives.setdefault(s, (root, []))[1].append(k)
+        for o in a.copied:
+            v = self.program.outputs[o].value
+            assert v is not None
+            s = a.slots[a.root(bare(v))]
+            if s in lives:
+                lives[s][1].append(len(a.steps))
+        needs, entries = [], []
+        for s, (v, when) in lives.items():
+            n = evaluate(v.numel(), values)
+            needs.append(Need(n * BYTES.get(v.dtype, 8), min(when), max(when)))
+            entries.append((s, NUMPY[v.dtype], n))
+        for k, step in enumerate(a.steps):
+            for b, _ in step.temporary:
+                if b.role == "scratch":
+                    continue
+                n = evaluate(b.size, values)
+                needs.append(Need(n * BYTES[b.dtype], k, k))
+                entries.append((a.temporaries[b], NUMPY[b.dtype], n))
+        layout = lay_out(needs)
+        arena = np.empty(layout.bytes, np.uint8)
+        out: dict[int, np.ndarray] = {}
+        for (s, dtype, n), at in zip(entries, layout.offsets, strict=True):
+            out[s] = np.ndarray((n,), dtype, arena, at)
+        for v, s in a.slots.items():
+            if v.kind == "constant":
+                out[s] = np.ascontiguousarray(v.data._data if hasattr(v.data, "_data") else v.data).reshape(-1)
+        if len(self.memory) > 32:
+            self.memory.clear()
+        self.memory[sizes] = out
+        return out
+
+    def __call__(self, *tensors: Any) -> Any:
+        with self.lock:
+            return self._run(tensors)
+
+    def _run(self, tensors: tuple[Any, ...]) -> Any:
+        a, program = self.assembly, self.program
+        sizes = self.sizes(tensors)
+        values = dict(zip(self.symbols, sizes, strict=True))
+        m = dict(self._arena(sizes))
+        back: list[tuple[np.ndarray, np.ndarray]] = []
+        for i, s in self.bound:
+            v = program.inputs[i]
+            assert v is not None
+            m[s] = self._flat(tensors[i]._data, v, i, back)
+        results: dict[Value, np.ndarray] = {}
+        for k in a.made:
+            value = program.outputs[k].value
+            assert value is not None
+            v = bare(value)
+            shape = tuple(evaluate(n, values) for n in v.shape)
+            if v.strides is None:
+                array = np.empty(shape, NUMPY[v.dtype])
+                m[a.slots[a.root(v)]] = array.reshape(-1)
+            else:
+                order = tuple(sorted(range(v.rank), key=lambda d: -(v.strides[d].number or 0)))  # type: ignore[index]
+                array = _ordered(shape, np.dtype(NUMPY[v.dtype]), order)
+                m[a.slots[a.root(v)]] = array.transpose(order).reshape(-1)
+            results[a.root(v)] = array
+        g = [float(tensors[i]) for i, _ in self.numbers]
+        items: dict[Value, np.ndarray] = {}
+        for k, step in enumerate(a.steps):
+            if step.kind == "kernel":
+                self.steps[k](m, sizes, g)
+                continue
+            v = step.value
+            assert v is not None
+            operands = [self._operand(m, x, r, values, items) for x, r in zip(v.args, step.reads, strict=True)]
+            if step.kind == "product":
+                out = m[a.slots[a.root(v)]]
+                np.matmul(*operands, out=out.reshape([evaluate(n, values) for n in v.shape]))
+                continue
+            made = run_call(v, operands, self.backend)
+            for item in step.writes:
+                array = made[item.data]
+                if any(np.may_share_memory(o, array) for o in operands):
+                    array = array.copy()
+                array = np.ascontiguousarray(array)
+                items[item] = array
+                m[a.slots[item]] = array.reshape(-1)
+        self.launches += 1
+        for target, source in back:
+            np.copyto(target, source)
+        return self._results(tensors, values, results, items, m)
+
+    def _flat(self, array: np.ndarray, v: Value, i: int, back: Any) -> np.ndarray:
+        """An input's memory as one dimension."""
+        if v.strides is None:
+            if array.flags.c_contiguous:
+                return array.reshape(-1)
+            made = np.ascontiguousarray(array)
+        else:
+            order = sorted(range(array.ndim), key=lambda d: -(v.strides[d].number or 0))  # type: ignore[index]
+            turned = array.transpose(order)
+            if turned.flags.c_contiguous:
+                return turned.reshape(-1)
+            made = np.ascontiguousarray(turned)
+        if i in self.assembly.direct.values():
+            back.append((array, made.reshape(array.shape)))
+        return made.reshape(-1)
+
+    def _operand(self, m: Any, v: Value, base: Value, values: Any, items: Any) -> np.ndarray:
+        a = self.assembly
+        if v is base and v in items:
+            return items[v]
+        seen = affine(v, a.held)
+        if seen is None:
+            raise NotImplementedError("a library call reads a value that is no strided view")
+        _, steps, start = seen
+        flat = m[a.slots[a.root(base)]]
+        size = flat.itemsize
+        shape = tuple(evaluate(n, values) for n in v.shape)
+        if 0 in shape:
+            return np.empty(shape, flat.dtype)
+        return np.ndarray(shape, flat.dtype, flat, evaluate(start, values) * size, tuple(evaluate(s, values) * size for s in steps))
+
+    def _results(self, tensors: Any, values: Any, results: Any, items: Any, m: Any) -> Any:
+        a, program = self.assembly, self.program
+        out: list[Any] = [None] * len(program.outputs)
+        written = {o: i for i, o in program.written.items()}
+        for k, o in enumerate(program.outputs):
+            if o.value is None:
+                plain = o.plain
+                if type(plain).__name__ in ("SymInt", "SymFloat"):
+                    known = dict(values)
+                    for name, t in zip(program.input_names, tensors, strict=False):
+                        if not hasattr(t, "_data"):
+                            known[name] = t
+                    plain = plain.evaluate(known)
+                out[k] = plain
+                continue
+            base = bare(o.value)
+            if k in written:
+                i = written[k]
+                target = tensors[i]
+                if k in a.copied:
+                    array = results.get(a.root(base), items.get(base))
+                    if array is None:
+                        array = m[a.slots[a.root(base)]]
+                    np.copyto(target._data, array.reshape(target._data.shape))
+                if i in program.counted:
+                    target._storage.version += 1
+                out[k] = target
+            elif base.kind == "input":
+                out[k] = tensors[base.data]
+            elif base.kind == "constant":
+                out[k] = base.data
+            else:
+                array = items[base] if base.kind == "item" else results[a.root(base)]
+                assert o.spec is not None
+                shape = tuple(evaluate(n, values) for n in o.value.shape)
+                out[k] = wrap(array.reshape(shape), o.spec.dtype, self.backend)
+        return _filled(program.structure, out)
+
+
+__all__ = ["NumpySegment"]
