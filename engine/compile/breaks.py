@@ -116,6 +116,12 @@ _enter(
     "Build the object outside of the compiled function.",
 )  # fmt: skip
 _enter(
+    "finalizer",
+    "side-effect",
+    "{what} has a __del__ method, which must run when the object goes.",
+    "Make such objects outside of the compiled function.",
+)
+_enter(
     "mutation", "unsupported", "{what} changes something that cannot be followed.",
     "Move the change out of the compiled function.",
 )  # fmt: skip

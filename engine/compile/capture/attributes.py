@@ -595,7 +595,15 @@ class Attributes:
             return self.store_class_attr(obj, name, value)
         elif type(obj) is FunctionType:
             if self.world.source_of(obj) is None:
-                if name in ("__annotations__", "__kwdefaults__", "__defaults__", "__name__", "__qualname__", "__doc__", "__module__"):
+                if name in (
+                    "__annotations__",
+                    "__kwdefaults__",
+                    "__defaults__",
+                    "__name__",
+                    "__qualname__",
+                    "__doc__",
+                    "__module__",
+                ):
                     value = self.settle(value)
                 setattr(obj, name, value)
             else:

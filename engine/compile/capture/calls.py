@@ -320,6 +320,8 @@ class Calls:
             raise Stop(STOP_MODULES[cls.__module__.partition(".")[0]], name_of(cls))
         if getattr(cls, "__abstractmethods__", None):
             return cls(*args, **kwargs)
+        if static(cls, "__del__")[0] is not MISSING:
+            raise Stop("finalizer", name_of(cls))
         new, owner = self.of_class(cls, "__new__")
         inner = new.__func__ if isinstance(new, staticmethod) else new
         if type(inner) is FunctionType:

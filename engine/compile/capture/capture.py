@@ -15,8 +15,11 @@ from ...device import get_default_device
 from ...dtypes import get_default_dtype
 from ...observe import Source as Place_
 from ...state import state as engine_state
+from ...random import default_generator
 from ..breaks import BREAKS, describe
 from ..fake import SymFloat, SymInt
+from ..graph import effects
+from ..graph.purity import is_random
 from ..interpreter.frame import Control, Frame, Returned
 from ..interpreter.loop import Interpreter
 from .calls import Dirty, Note
@@ -260,18 +263,17 @@ def finish(
         call = f"_G({arguments})"
         if targets:
             call = f"({', '.join(targets)},) = {call}"
-        if any(n.meta.get("switch") for n in gm.graph):
-            writer.extra["_st"] = engine_state
-            lines += [
-                "    _s = _st.grad_enabled, _st.inference, _st.modes",
-                "    try:",
-                f"        {call}",
-                "    except BaseException:",
-                "        _st.grad_enabled, _st.inference, _st.modes = _s",
-                "        raise",
-            ]
-        else:
-            lines.append(f"    {call}")
+        switches = any(n.meta.get("switch") for n in gm.graph)
+        random = any(n.op.startswith("call") and is_random(n) for n in gm.graph)
+        writer.extra.update(_st=engine_state, _F=failed_run, _D=default_generator)
+        if switches:
+            lines.append("    _s = _st.grad_enabled, _st.inference, _st.modes")
+        if random:
+            lines.append("    _r = _D.state_bytes()")
+        lines += ["    try:", f"        {call}", "    except Exception as _e:"]
+        if switches:
+            lines.append("        _st.grad_enabled, _st.inference, _st.modes = _s")
+        lines += [f"        _F(_E, _e, {'_r' if random else 'None'})", "        raise"]
     elif after["grad_enabled"] != before["grad_enabled"]:
         writer.extra["_st"] = engine_state
         lines.append(f"    _st.grad_enabled = {after['grad_enabled']}")
@@ -308,6 +310,39 @@ def finish(
     return entry
 
 
+def failed_run(entry: Entry, error: Exception, random_state: Any) -> None:
+    """An operator raised while a graph ran: the segment is run again by Python, where that comes to the same.
+
+    It does where nothing was written before the operator: then the error arises at the user's line, after the effects that stand before
+    it, and the user's `except` clauses see it. Raises `Rerun`, or returns.
+    """
+    gm = entry.graph
+    at = gm.node_of(error)
+    for node in gm.graph:
+        if node is at:
+            break
+        if node.op.startswith("call") and node.is_impure() and not node.meta.get("switch") and not _repeatable(node):
+            if is_random(node) and not node.meta.get("impure"):
+                continue
+            return
+    if random_state is not None:
+        default_generator.load_state_bytes(random_state)
+    raise Rerun()
+
+
+def _repeatable(node: Any) -> bool:
+    """Whether running a node twice is the same as running it once."""
+    return (
+        node.target is effects.set_grad
+        and node.args[1] is None
+        or node.target in ("item", "requires_grad_", "retain_grad")
+    )
+
+
+class Rerun(BaseException):
+    """The segment is to be run by Python itself."""
+
+
 def numbers_of(builder: Rebuilder, recorder: Recorder) -> list[tuple[str, Any]]:
     """Numbers that nodes of the graph give and that are needed outside: (name, the node's number)."""
     out = []
@@ -329,7 +364,15 @@ def state_guards(world: World, domain: SymbolicDomain, recorder: Recorder, befor
         if name in ("grad_enabled", "inference"):
             guards.value(sources.attr(home, name), before[name], "a switch of the engine")
     if graph:
-        guards.condition(sources.attr(home, "modes"), "no transform or autocast is on", "{e}", "a switch of the engine")
+        modes = before["modes"]
+        if not modes:
+            guards.condition(
+                sources.attr(home, "modes"), "no transform or autocast is on", "{e}", "a switch of the engine"
+            )
+        else:
+            key = world.sources.constant(tuple((m.kind, m.dtype, m.enabled) for m in modes))
+            test = f"tuple((m.kind, m.dtype, m.enabled) for m in {{e}}) != {key}"
+            guards.condition(sources.attr(home, "modes"), "the same autocast is on", test, "a switch of the engine")
         dtype = sources.item(sources.const(_DTYPES.__dict__, "dtypes"), "_default", False, "the default dtype")
         guards.is_(dtype, _DTYPES._default, "the default dtype")
         device = sources.item(sources.const(_DEVICES.__dict__, "device"), "_default", False, "the default device")
@@ -355,4 +398,4 @@ def distinct(world: World) -> None:
         world.guards.distinct(first, tuple(rest))
 
 
-__all__ = ["Failed", "capture", "source_of"]
+__all__ = ["Failed", "Rerun", "capture", "source_of"]

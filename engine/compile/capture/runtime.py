@@ -16,6 +16,7 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
 
+from ...amp.autocast_mode import AutocastMode
 from ...autograd.node import ENGINE_FOLDER
 from ...observe import GraphBroken, GuardFailed, SegmentCaptured, bus
 from ...state import state as engine_state
@@ -29,7 +30,7 @@ from . import builtins_table as _builtins_table  # fills the tables of calls
 from . import engine_table
 from . import subgraphs as _subgraphs
 from .calls import OBJECT_CALLS, STRICT
-from .capture import Failed, capture, source_of
+from .capture import Failed, Rerun, capture, source_of
 from .codegen import MISS
 from .guards import Failure, explain_failure, failures
 from .segments import LIMIT, Entry, Place, flatten, labels_of
@@ -138,29 +139,31 @@ class Compiled:
         ):
             self.refresh()
         S = self.bind(*args, **kwargs)
-        for entry in self.entries:
-            out = entry.run(S)
-            if out is not MISS:
-                return out if entry.returns else self.go_on(out, entry)
-        return self.enter(S)
-
-    def enter(self, S: list[Any]) -> Any:
-        """A call that no entry fits."""
-        if self.native_reason or engine_state.fakes is not None or _off.depth or engine_state.modes:
+        try:
+            for entry in self.entries:
+                out = entry.run(S)
+                if out is not MISS:
+                    break
+            else:
+                entry, out = self.enter(S)
+        except Rerun:
             return self.run_natively(S)
+        return out if entry.returns else self.go_on(out, entry)
+
+    def enter(self, S: list[Any]) -> tuple[Any, Any]:
+        """A call that no entry fits: (entry, what its run gave). Raises `Rerun` where the function is to run natively."""
+        if self.native_reason or engine_state.fakes is not None or _off.depth or not autocast_only(engine_state.modes):
+            raise Rerun()
         frame = self.frame(list(S))
         if self.first is None:
             key, _ = flatten(frame)
             self.first = self.places.setdefault(key, Place(key, labels_of(frame)))
             self.first.entries = self.entries
         place = self.first
-        if place.eager:
-            return self.run_natively(S)
-        found = self.slow(place, frame, S)
+        found = None if place.eager else self.slow(place, frame, S)
         if found is None:
-            return self.run_natively(S)
-        entry, out = found
-        return out if entry.returns else self.go_on(out, entry)
+            raise Rerun()
+        return found
 
     def run_natively(self, S: list[Any]) -> Any:
         """Call the function itself with bound slots."""
@@ -191,19 +194,24 @@ class Compiled:
                 # A number read from a tensor is another one at the next call: an input at once.
                 place.dynamic.scalars.add(f"S[{len(S) - 1 - (frame.handled is not None)}]")
             if place.eager or engine_state.fakes is not None:
+                S = outcome = None  # type: ignore[assignment]  # no reference of ours keeps an object of the program alive
                 return native.run(frame)
             out: Any = MISS
             found = None
-            for following in place.entries:
-                out = following.run(S)
-                if out is not MISS:
-                    found = following
-                    break
-            if found is None:
-                got = self.slow(place, frame, S)
-                if got is None:
-                    return native.run(frame)
-                found, out = got
+            try:
+                for following in place.entries:
+                    out = following.run(S)
+                    if out is not MISS:
+                        found = following
+                        break
+                if found is None:
+                    got = self.slow(place, frame, S)
+                    if got is None:
+                        S = outcome = None  # type: ignore[assignment]
+                        return native.run(frame)
+                    found, out = got
+            except Rerun:
+                return native.run(frame)
             entry.following.setdefault(found.id)
             if found.returns:
                 return out
@@ -222,6 +230,10 @@ class Compiled:
             failure = self.why(place, S)
             if len(place.entries) >= limit:
                 self.at_limit(place, limit)
+                return None
+            dies = next((v for v in S if _has_finalizer(type(v))), None)
+            if dies is not None:
+                self._broken(place, "finalizer", f"A {type(dies).__name__}", source_of(frame))
                 return None
             id = str(next(self.numbers))
             if failure is not None:
@@ -405,6 +417,13 @@ class Compiled:
         self.recompiles.clear()
 
 
+def _has_finalizer(kind: type) -> bool:
+    """Whether objects of a class of the program run code when they go: no reference to them may be kept longer than Python would."""
+    if kind.__module__ == "builtins" or kind is InterpretedGenerator:
+        return False
+    return any("__del__" in c.__dict__ for c in kind.__mro__)
+
+
 def _symbol_label(entry: Entry, symbol: Any) -> str:
     source, dim = entry.symbols[symbol]
     return source.label if dim is None else f"{source.label}.shape[{dim}]"
@@ -414,6 +433,11 @@ def _space() -> dict[str, Any]:
     from .sources import nth
 
     return {"_nth": nth}
+
+
+def autocast_only(modes: tuple[Any, ...]) -> bool:
+    """Whether nothing but autocast is on: under transforms, functions run natively."""
+    return not modes or all(type(m) is AutocastMode for m in modes)
 
 
 class _Off(threading.local):

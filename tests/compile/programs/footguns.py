@@ -553,3 +553,97 @@ def is_compiling():
 
 
 _ = (gc, threading, weakref)
+
+
+@program(["finalizer", "finalizer"])
+def finalizer_runs():
+    """An object with __del__ that is made and dropped inside."""
+    gone = []
+
+    class Token:
+        def __init__(self, n):
+            self.n = n
+
+        def __del__(self):
+            gone.append(self.n)
+
+    def f(x):
+        t = Token(1)
+        y = x + t.n
+        del t
+        return y, len(gone)
+
+    return f, [(torch.ones(1),)] * 3, gone
+
+
+@program()
+def error_only_at_a_later_call():
+    """The graph was captured with good values; a later call has bad ones: effects before it happen, `except` sees it."""
+    emb = nn.Embedding(4, 2)
+
+    def f(log, idx):
+        log.append("before")
+        try:
+            y = emb(idx)
+        except IndexError as e:
+            log.append("caught")
+            return log[-1], "index" in str(e)
+        log.append("after")
+        return y
+
+    return f, [([], torch.tensor([i])) for i in (1, 2, 9, 3, 9)]
+
+
+@program()
+def error_that_comes_out_later():
+    """The same without `except`: the error comes out, the effects before it stay."""
+    emb = nn.Embedding(4, 2)
+
+    def f(log, idx):
+        log.append("before")
+        noise = torch.rand(1)
+        y = emb(idx) + noise
+        log.append("after")
+        return y
+
+    return f, [([], torch.tensor([i])) for i in (1, 9, 3, 9, 2)]
+
+
+@program()
+def threads():
+    """Several threads call one compiled function at once."""
+
+    def g(x, n):
+        return x * n + x.shape[0]
+
+    def f(n):
+        out = [None] * n
+        compiled = torch.compile(g)
+
+        def work(i):
+            out[i] = [compiled(torch.ones(1 + i % 3), k).sum().item() for k in range(4)]
+
+        ts = [threading.Thread(target=work, args=(i,)) for i in range(n)]
+        for t in ts:
+            t.start()
+        for t in ts:
+            t.join()
+        return out
+
+    return torch.compiler.disable(f, recursive=False), [(6,)]
+
+
+@program()
+def reentrant():
+    """A compiled function is called while another one is being captured or run."""
+    inner = torch.compile(lambda x: x * 2)
+
+    def hook(x):
+        return inner(x) + 1
+
+    plain = torch.compiler.disable(hook, recursive=False)
+
+    def f(x):
+        return inner(x) + hook(x)
+
+    return f, [(torch.ones(1),)] * 2
