@@ -6,16 +6,19 @@ reacts to no events and knows no user interface.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from .cells import CellRect, Cells, Zoom, draw_cells
+from .beautify import in_background
+from .cells import Cells, Zoom, draw_cells
 from .dot import picture_dot
+from .layout import Layout
 from .model import Gradient, Graph, NodeId
 from .outline import Outline
 from .page import page_json
 from .picture import MAX_BOXES, Picture, make_picture
-from .svg import Theme, picture_svg
+from .svg import Link, measure_of, measured, picture_svg
+from .svg_style import Theme
 
 
 class GraphView:
@@ -38,6 +41,7 @@ class GraphView:
         """Key of the selected box."""
         self._picture: Picture | None = None
         self._cells: dict[Zoom, Cells] = {}
+        self._layout: Layout | None = None
 
     # -- what changes -------------------------------------------------------------------------------
 
@@ -159,8 +163,24 @@ class GraphView:
     # -- forms --------------------------------------------------------------------------------------
 
     def _changed(self) -> None:
-        self._picture = None
+        self._picture = self._layout = None
         self._cells = {}
+
+    def beautify(self, done: Callable[[str], None]) -> None:
+        """Let Graphviz place the boxes in the background: `done("")` when `layout` is its, else a sentence why not.
+
+        `done` is called in another thread.  Where something was opened or closed meanwhile, the answer is dropped.
+        """
+        picture = self.picture
+
+        def take(layout: Layout | None, why: str) -> None:
+            if self._picture is not picture:
+                why = why or "The picture has changed meanwhile."
+            elif layout is not None:
+                self._layout = layout
+            done(why)
+
+        in_background(picture, measure_of(picture), take)
 
     @property
     def picture(self) -> Picture:
@@ -190,26 +210,41 @@ class GraphView:
 
         Add it to the scroll offset, and what was clicked stays where it was on the screen.
         """
-        before = _place(self.cells(zoom), key)
+        x, y = self._toggle(key, lambda: self.cells(zoom))
+        return int(x), int(y)
+
+    def toggle_page(self, key: str) -> tuple[float, float]:
+        """The same in the pixels of `page` and `svg`."""
+        return self._toggle(key, lambda: self.layout)
+
+    def _toggle(self, key: str, places: Callable[[], Cells | Layout]) -> tuple[float, float]:
+        before = _place(places(), key)
         box = self.picture.boxes.get(key)
         anchor = box.start if box is not None else self._frame_start(key)
         scope = box.scope if box is not None else key
         if not self.toggle(key) or before is None:
             return (0, 0)
-        cells = self.cells(zoom)
-        after = cells.frames.get(scope) or cells.rects.get(f"scope {scope}")
+        now = places()
+        after = _place(now, scope) or _place(now, f"scope {scope}")
         if after is None:
             found = next((b.key for b in self.picture.boxes.values() if b.start <= anchor < b.stop), "")
-            after = cells.rects.get(found, before)
-        return after.x - before.x, after.y - before.y
+            after = _place(now, found) or before
+        return after[0] - before[0], after[1] - before[1]
 
     def _frame_start(self, key: str) -> int:
         scope = self.graph.scopes.get(key)
         return scope.start if scope is not None else 0
 
-    def svg(self, theme: Theme = "auto") -> str:
-        """The picture as SVG."""
-        return picture_svg(self.picture, theme=theme)
+    @property
+    def layout(self) -> Layout:
+        """Places in pixels: the own ones, until `beautify` has found others."""
+        if self._layout is None:
+            self._layout = measured(self.picture)
+        return self._layout
+
+    def svg(self, theme: Theme = "auto", link: Link | None = None) -> str:
+        """The picture as SVG; `link` as in `picture_svg`."""
+        return picture_svg(self.picture, theme=theme, layout=self.layout, link=link)
 
     def dot(self) -> str:
         """The picture in Graphviz's language."""
@@ -217,8 +252,10 @@ class GraphView:
 
     def page(self) -> dict[str, Any]:
         """The picture with its places as JSON for the page, as `page.page_json` describes it."""
-        return page_json(self.picture)
+        return page_json(self.picture, self.layout)
 
 
-def _place(cells: Cells, key: str) -> CellRect | None:
-    return cells.rects.get(key) or cells.frames.get(key)
+def _place(places: Cells | Layout, key: str) -> tuple[float, ...] | None:
+    """The rectangle of a box or of a frame, None where there is none."""
+    boxes = places.rects if isinstance(places, Cells) else places.boxes
+    return boxes.get(key) or places.frames.get(key)

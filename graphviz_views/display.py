@@ -14,7 +14,7 @@ from .capture import build_capture
 from .kernels import build_kernels
 from .model import Graph
 from .modules import build_module
-from .svg import Theme
+from .svg_style import Theme
 from .tape import build_tape
 
 TAPE_MIME = "application/vnd.tapescope.tape+json"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from .families import family
-from .labels import bytes_text, cell_width, clean, count_text, shape_text, trim
+from .labels import bytes_text, cell_width, clean, count_text, seconds_text, shape_text, trim
 from .model import NO_FACTS, ROOT, Badge, Gradient, Graph, Item, Node, NodeId, Scope, SourceRange
 from .repeats import Repeat, find_repeats
 
@@ -303,6 +303,7 @@ class _Boxes:
         title = clean(node.title)
         full = [f"{title} (node {node.id}, {node.name})" if node.name else f"{title} (node {node.id})", facts]
         full += [node.module, place, *(b.text for b in node.badges), *saved]
+        details = self._details(node, grad)
         full += [f"{name}: {text}" for name, text in node.facts.details]
         if node.is_root:
             full.append("backward starts here")
@@ -322,9 +323,31 @@ class _Boxes:
             is_root=node.is_root,
             family=family(node.kind, node.op),
             share=node.facts.share,
-            details=node.facts.details,
+            details=details,
             back=self._back(node, grad) if self.mirrored else None,
         )
+
+    @staticmethod
+    def _details(node: Node, grad: Gradient | None) -> tuple[tuple[str, str], ...]:
+        """All that is known of a node, for a panel: (name, text) pairs, clean and in full."""
+        pairs = [("shape", node.shape_text), ("dtype", node.dtype_text)]
+        pairs.append(("bytes", bytes_text(node.bytes) if node.bytes else ""))
+        if node.facts.seconds is not None:
+            pairs.append(("time", seconds_text(node.facts.seconds)))
+        pairs += [
+            ("module", node.module),
+            ("line", node.source.text if node.source else ""),
+            ("on the tape", node.name),
+        ]
+        pairs += [("uses", badge.text) for badge in node.badges if badge.kind == "leaf"]
+        pairs += [
+            ("saves", f"{s.name} {shape_text(s.shape)} {s.dtype} {bytes_text(s.bytes) if s.bytes else ''}".strip())
+            for s in node.saved
+        ]
+        pairs.append(("gradient", grad.text.removeprefix("grad ") if grad is not None else ""))
+        known = {name for name, _ in node.facts.details}
+        pairs = [(name, text) for name, text in pairs if name not in known]
+        return tuple((name, clean(text)) for name, text in (*pairs, *node.facts.details) if text)
 
     def _module_path(self, scope: str) -> str:
         names: list[str] = []

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from xml.sax.saxutils import escape, quoteattr
 
 from .labels import cell_width, clean, count_text, trim
-from .layout import Layout, Rect, Route, Size, Spacing, Stubs, lay_out
+from .layout import Layout, Measure, Rect, Route, Size, Spacing, Stubs, lay_out
 from .model import Badge, Graph, SourceRange
 from .picture import MAX_BOXES, Box, Frame, Picture, make_picture
 from .svg_style import BADGE, BADGES, FACT, TITLE, Theme, style
@@ -95,6 +95,11 @@ def picture_svg(
 def measured(picture: Picture) -> Layout:
     """The layout of a picture with the sizes that the SVG writer uses."""
     return lay_out(picture, _Measure(picture), _frame_width, Spacing())
+
+
+def measure_of(picture: Picture) -> Measure:
+    """Says how large the boxes of a picture are, for another way to lay it out (`beautify`)."""
+    return _Measure(picture)
 
 
 def _frame_width(frame: Frame) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from . import reading
-from .labels import clean, count_text, shape_text, trim
+from .labels import clean, count_text, seconds_text, shape_text, trim
 from .linear import fold_linear
 from .model import Badge, Edge, Facts, Graph, Node, NodeId, Outer
 from .turns import cell_paths, with_turns
@@ -34,13 +34,15 @@ def build_tape(
     fold_layers: bool = True,
     title: str = "Tape",
     cell_names: Mapping[str, str] | None = None,
+    seconds: Mapping[NodeId, float] | None = None,
 ) -> Graph:
     """The graph of a tape snapshot; values flow from earlier to later nodes, as in the forward pass.
 
     Leaves (parameters) become badges on the nodes that use them, or nodes of their own with `leaves_as_nodes`; a
     leaf that nothing uses, or from which backward starts, is always a node.  The records that one linear layer makes
     become one node (`fold_layers`).  Turns of a loop are scopes, and so are cells where the tape comes from several
-    (`cell_names`: what they are called, by id).  Where the snapshot tells of an operator that failed, it is the last
+    (`cell_names`: what they are called, by id).  `seconds` are measured times of operators, by their
+    node.  Where the snapshot tells of an operator that failed, it is the last
     node.  Broken or cyclic records and unknown versions never raise: the graph holds what could be used and `notes`
     says what was left out.
     """
@@ -71,6 +73,8 @@ def build_tape(
         else r.node
         for r in ordered
     ]
+    if seconds:
+        nodes = _timed(nodes, seconds)
     carriers: dict[NodeId, dict[NodeId, None]] = {}
     for r in ordered:
         for badge in r.badges:
@@ -81,6 +85,21 @@ def build_tape(
     facts = {Outer("cell", cell): Facts(title=names.get(cell) or f"cell {cell}") for cell in _cells(nodes)}
     nodes = with_turns(cell_paths(nodes))
     return Graph.build(nodes, edges, title=title, notes=notes.sentences, aliases=aliases, scope_facts=facts)
+
+
+def _timed(nodes: list[Node], seconds: Mapping[NodeId, float]) -> list[Node]:
+    """The nodes with their times and their shares of the whole; a node of several records takes the sum."""
+    times = [sum(reading.number(seconds.get(part)) or 0.0 for part in n.parts or (n.id,)) for n in nodes]
+    total = sum(times)
+    return [
+        replace(
+            n,
+            facts=replace(n.facts, seconds=time, share=time / total, lines=(*n.facts.lines, seconds_text(time))),
+        )
+        if time
+        else n
+        for n, time in zip(nodes, times, strict=True)
+    ]
 
 
 def _cells(nodes: list[Node]) -> dict[str, None]:

@@ -1,6 +1,9 @@
 """A graph on somebody's screen: opening and closing, finding, and what was clicked stays where it was."""
 
+import threading
+
 import pytest
+from conftest import need
 from views import captured
 from views.recorded import Recorder, load, stress
 
@@ -46,6 +49,36 @@ def test_what_was_clicked_stays_still(zoom):
         now = new.frames.get(key.removeprefix("scope ")) or new.rects[f"scope {key}"]
         assert (now.x - dx, now.y - dy) == (before.x, before.y)
     assert v.toggle_cells("nothing", zoom) == (0, 0)
+
+
+def test_what_was_clicked_stays_still_on_the_page():
+    v = view("residual_cnn")
+    for key in ("net.layer2", "scope net.layer2"):
+        old = v.layout
+        before = old.boxes.get(key) or old.frames[key]
+        dx, dy = v.toggle_page(key)
+        now = v.layout.frames.get(key.removeprefix("scope ")) or v.layout.boxes[f"scope {key}"]
+        assert (now.x - dx, now.y - dy) == pytest.approx((before.x, before.y))
+
+
+def test_graphviz_beautifies_in_the_background():
+    need("dot")
+    answers, told = [], threading.Event()
+
+    def done(why):
+        answers.append(why)
+        told.set()
+
+    v = view("residual_cnn")
+    own = v.svg()
+    v.beautify(done)
+    assert told.wait(120)
+    if answers == [""]:  # a slow machine may miss the deadline
+        assert v.layout.routes[0].curved and v.svg() != own and v.page()["lines"][0]["curved"]
+    told.clear()
+    v.beautify(done)
+    v.toggle("net.layer1")
+    assert told.wait(120) and answers[1] and not v.layout.routes[0].curved
 
 
 def test_a_hidden_node_is_revealed():

@@ -10,6 +10,7 @@ from views.recorded import Recorder, every, load, to_text
 
 from tapescope.graphviz_views.dot import tape_dot
 from tapescope.graphviz_views.outline import Outline
+from tapescope.graphviz_views.picture import make_picture
 from tapescope.graphviz_views.svg import tape_svg
 from tapescope.graphviz_views.tape import build_tape
 
@@ -159,3 +160,20 @@ def test_building_changes_no_record():
     before = json.dumps(snapshot)
     build_tape(snapshot)
     assert json.dumps(snapshot) == before
+
+
+def test_times_of_operators():
+    tape = load("mlp")
+    graph = build_tape(tape, seconds={3: 3e-6, 7: 1e-6, 99: 5.0})
+    assert [n.facts.seconds for n in graph.nodes] == [3e-6, None, 1e-6, None]
+    assert graph.nodes[0].facts.share == 0.75 and graph.nodes[0].facts.lines == ("3 µs",)
+    assert graph.ranked("seconds") == [3, 7]
+
+
+def test_all_that_is_known_of_a_node_is_in_its_details():
+    box = next(iter(make_picture(build_tape(load("mlp"), seconds={3: 3e-6})).boxes.values()))
+    assert box.details == (
+        ("shape", "[100, 32]"), ("dtype", "float32"), ("bytes", "12.5 KiB"), ("time", "3 µs"), ("module", "net.fc1"),
+        ("line", "cell 3:8"), ("on the tape", "LinearBackward0"), ("uses", "weight [32, 64]"), ("uses", "bias [32]"),
+        ("saves", "input [100, 64] float32 25.0 KiB"), ("gradient", "[100, 32], norm 0.0312"),
+    )  # fmt: skip
