@@ -8,6 +8,7 @@ begins with that guard.  Nothing in the records is trusted; what cannot be used 
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,7 +67,7 @@ def build_capture(capture: Mapping[str, Any] | Any, *, title: str = "") -> Graph
     builder.connect(segments)
     function = reading.text(record.get("function"))
     nodes = with_turns(builder.nodes)
-    breaks = sum(1 for n in builder.nodes if n.kind == "break")
+    breaks = sum(1 for n in builder.nodes if n.title.startswith("graph break"))
     operators = sum(1 for n in builder.nodes if n.kind == "op")
     about = ", ".join(
         [count_text(len(segments), "segment"), count_text(breaks, "break"), count_text(operators, "operator")]
@@ -283,10 +284,13 @@ class _Builder:
                 lines.append(trim(text))
         if len(lines) > _LISTED:
             lines = [*lines[: _LISTED - 1], f"and {len(lines) - _LISTED + 1} more"]
-        guards = [_guard_text(reading.mapping(g)) for g in reading.items(segment.record.get("guards"))]
-        badges = [Badge(trim(f"if {text}", 44), "note") for text in guards[:_LISTED] if text]
-        if len(guards) > _LISTED:
-            badges.append(Badge(f"and {len(guards) - _LISTED} more guards", "note"))
+        records = [reading.mapping(g) for g in reading.items(segment.record.get("guards"))]
+        guards = [text for g in records if (text := _guard_text(g))]
+        shown = _telling(records, inputs)
+        badges = [Badge(trim(f"if {text}", 44), "note") for text in shown]
+        if len(guards) > len(shown):
+            more = count_text(len(guards) - len(shown), "more guard" if shown else "guard")
+            badges.append(Badge(f"and {more}" if shown else more, "note"))
         function = reading.text(entry.get("function"))
         node = Node(
             key, "input", "enter", path=(scope,), source=reading.source(entry.get("source")), badges=tuple(badges),
@@ -377,8 +381,10 @@ class _Builder:
         lines: list[str] = []
         badges: list[Badge] = []
         details: list[tuple[str, str]] = []
-        kind = "output" if sort == "return" else "break"
-        heading = {"return": "return", "branch": "branch on a value", "raise": "raise"}.get(sort, "graph break")
+        # a segment may end without a break: where another one begins that was captured for itself
+        kind = "output" if sort == "return" or (sort == "break" and not broken) else "break"
+        heading = {"return": "return", "branch": "branch on a value", "raise": "raise"}.get(sort)
+        heading = heading or ("graph break" if broken else "goes on")
         if broken:
             category, reason = reading.text(broken.get("category")), reading.text(broken.get("reason"))
             heading = f"graph break: {category}" if category and sort == "break" else heading
@@ -410,6 +416,20 @@ class _Builder:
         for segment in segments.values():
             for name in segment.next:
                 self.edges.append(Edge(segment.last, segments[name].first, 0, "resume"))
+
+
+def _telling(guards: list[Mapping[str, Any]], inputs: list[Mapping[str, Any]]) -> list[str]:
+    """The guards that say most to a reader: those on what enters by a name of its own, and on symbolic sizes."""
+    names = {reading.text(v.get("source")) for v in inputs}
+    names |= {reading.text(n) for v in inputs for n in reading.items(v.get("shape")) if isinstance(n, str)}
+    names = {n for n in names if n.isidentifier()}
+    found = [
+        text
+        for g in guards
+        if (text := _guard_text(g))
+        and (reading.text(g.get("source")) in names or names & set(re.findall(r"\w+", text)))
+    ]
+    return found[:_LISTED]
 
 
 def _guard_text(guard: Mapping[str, Any]) -> str:
