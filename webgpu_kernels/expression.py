@@ -183,6 +183,8 @@ def _compare(sign: str) -> Callable[[Value, Value], Value]:
         (x, y), type = _meet(a, b)
         if type == "bool" and sign not in ("==", "!="):
             x, y = convert(x, "bool", "i32"), convert(y, "bool", "i32")
+        if type == "f32" and sign in ("==", "!="):  # NaN by its bits: compilers may assume that there is none
+            return Value(f"{'equal_f' if sign == '==' else 'unequal_f'}({x}, {y})", "bool")
         return Value(f"({x} {sign} {y})", "bool")
 
     return apply

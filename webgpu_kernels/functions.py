@@ -27,6 +27,9 @@ fn is_inf(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000
 fn is_finite(x: f32) -> bool { return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u; }
 fn is_negative(x: f32) -> bool { return (bitcast<u32>(x) >> 31u) != 0u; }
 
+fn equal_f(x: f32, y: f32) -> bool { return x == y && !is_nan(x) && !is_nan(y); }
+fn unequal_f(x: f32, y: f32) -> bool { return x != y || is_nan(x) || is_nan(y); }
+
 fn with_sign(x: f32, s: f32) -> f32 {
   return bitcast<f32>((bitcast<u32>(x) & 0x7fffffffu) | (bitcast<u32>(s) & 0x80000000u));
 }
@@ -577,8 +580,9 @@ fn right_shift_i(x: i32, n: i32) -> i32 { return select(x >> u32(n & 31), x >> 3
 fn left_shift_u(x: u32, n: u32) -> u32 { return select(x << (n & 31u), 0u, n > 31u); }
 fn right_shift_u(x: u32, n: u32) -> u32 { return select(x >> (n & 31u), 0u, n > 31u); }
 
+// Of NaN 0, as PyTorch has it.
 fn sign_f(x: f32) -> f32 {
-  if (is_nan(x)) { return x; }
+  if (is_nan(x)) { return 0.0; }
   return select(select(0.0, 1.0, x > 0.0), -1.0, x < 0.0);
 }
 fn is_negative_i(x: i32) -> bool { return x < 0; }

@@ -282,7 +282,7 @@ def distances(code: str, kind: str) -> Kernel:
         p.word(w, "f32" if w == "p" else "u32") for w in ("n", "offset_x", "offset_y", "rows", "cols", "depth", "p")
     )
     each, last = {
-        "0": ("total + select(0.0, 1.0, d != 0.0)", "total"),
+        "0": ("total + select(0.0, 1.0, unequal_f(d, 0.0))", "total"),
         "1": ("total + d", "total"),
         "2": ("total + d * d", "sqrt_f(total)"),
         "inf": ("max_nan(total, d)", "total"),

@@ -245,13 +245,17 @@ def put_back(code: str, index_code: str, kind: str) -> Kernel:
     """Elements at their places in a plane. Where places are distinct ("each") there is a thread an element; else they are added
     up ("add"), or the last one is kept ("last"), by one thread a plane, so that the order is theirs.
 
-    Bindings: g, places (both contiguous), result (zeroed). Parameters: offsets of g and places, planes, elements a plane of g,
-    elements a plane of the result, the first and the end of the elements of a plane that this launch takes.
+    Bindings: g, places (both contiguous), for "last" fault (a code and a place that is none are written there), result (zeroed).
+    Parameters: offsets of g and places, planes, elements a plane of g,
+    elements a plane of the result, the first and the end of the elements of a plane that this launch takes, the code.
     """
     p = Program(f"put_back_{kind}", (ROW_SPAN, 1))
-    g, places, out = p.buffer("source", code), p.buffer("places", index_code), p.buffer("result", code, "w")
-    at, at_places, planes, count, size, first, end = (
-        p.word(w) for w in ("offset", "offset_places", "planes", "count", "size", "first", "end")
+    g, places = p.buffer("source", code), p.buffer("places", index_code)
+    if kind == "last":
+        p.buffer("fault", "u32", "w")
+    out = p.buffer("result", code, "w")
+    at, at_places, planes, count, size, first, end, fault = (
+        p.word(w) for w in ("offset", "offset_places", "planes", "count", "size", "first", "end", "code")
     )
     old = f"{out.load(f'plane * {size} + to')} + " if kind == "add" else ""
     p.main(f"let task = (group.y * groups.x + group.x) * {ROW_SPAN}u + lane;")
@@ -264,7 +268,8 @@ def put_back(code: str, index_code: str, kind: str) -> Kernel:
         f"  let to = u32({convert(places.load(f'{at_places} + plane * {count} + i'), places.type.compute, 'i32')});",
         f"  if (to < {size}) {{",
         "    " + out.save(f"plane * {size} + to", old + g.load(f"{at} + plane * {count} + i")),
-        "  }",
+        "  } else {" if kind == "last" else "  }",
+        *([f"    fault[0] = {fault};", "    fault[1] = to;", "  }"] if kind == "last" else []),
         "}",
     )
     return p.build()

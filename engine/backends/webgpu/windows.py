@@ -324,6 +324,16 @@ class Windows:
         """Elements put at their places in planes of `size`, zeros elsewhere; of several the last counts."""
         return self._put(x, places, size, "last")
 
+    def _unknown(self, places: GpuArray, size: int, volume: str) -> str | None:
+        """What to say of a place outside of a plane, or None where all are known to be inside. Raises at once for one from the host."""
+        known = places.block.bounds
+        if known is not None and known[0] >= 0 and known[1] < size:
+            return None
+        if known is not None and known[2] and 4 * numel(places.shape) == places.block.nbytes:
+            bad = known[0] if known[0] < 0 else known[1]
+            raise RuntimeError(f"Found an invalid max index: {bad} (output volumes are of size {volume})")
+        return "Found an invalid max index: {index} (output volumes are of size " + volume + ")"
+
     def put_back(self, g: GpuArray, places: GpuArray, size: Ints, distinct: bool) -> GpuArray:
         """Elements added up at their places in planes of `size`, or put there where the places are distinct."""
         return self._put(g, places, size, "each" if distinct else "add")
@@ -337,11 +347,17 @@ class Windows:
         planes, count = numel(lead), numel(g.shape[len(lead) :])
         if planes * count and numel(size):
             made = device.pipeline(kernels.put_back(backend.code(g.dtype), backend.code(places.dtype), kind))
-            handles = [a.block.handle for a in (g, places, out)]
+            handles, code = [a.block.handle for a in (g, places, out)], 0
+            if kind == "last":
+                volume = "x".join(map(str, size))
+                fault, code = device.guard(
+                    "max_unpool", self._unknown(places, numel(size), volume)
+                )  # fmt: skip
+                handles.insert(2, fault)
             tasks, step = (planes * count, count) if kind == "each" else (planes, MAX_STEPS)
             for first in range(0, count, step):
                 end = min(count, first + step)
-                words = (g.offset, places.offset, planes, count, numel(size), first, end)
+                words = (g.offset, places.offset, planes, count, numel(size), first, end, code)
                 device.launch(made, fold(-(-tasks // 64)), handles, words, planes * (end - first))
         return out
 
