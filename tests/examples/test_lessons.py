@@ -80,7 +80,8 @@ def solved(text: str) -> tuple[str, int]:
             stub = cells[i + 1]
             assert "your turn" in stub, f"the cell after a solution is its stub:\n{stub}"
             assert all((a or b) in stub for a, b in names), "the solution defines what the stub does"
-            first = re.search(r"(?ms)^(def|class|\w+ =).*?your turn\n", stub)
+            name = "".join(names[0])
+            first = re.search(rf"(?ms)^(?:(?:def|class) {name}\b|{name} =).*?your turn\n", stub)
             assert first, stub
             cells[i + 1] = stub.replace(first[0], code + "\n", 1)
             count += 1
@@ -95,6 +96,7 @@ def words_and_numbers(output: str) -> tuple[list[str], list[float]]:
         "\n".join(line.strip() for line in lines)
         .replace(", device='webgpu:0'", "")
         .replace("computing on webgpu", "computing on cpu")
+        .replace("] webgpu", "]")
     )
     number = r"-?\d+\.?\d*(?:e[-+]?\d+)?"
     return re.split(number, text), [float(n) for n in re.findall(number, text)]
