@@ -53,7 +53,8 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / "engine" / "compile" / name, folder / "machine" / name, ignore=ignore)
     (folder / "machine" / "__init__.py").write_text("")
     shutil.copytree(HERE / "interpreter" / "programs", folder / "programs")
-    shutil.copy(HERE / "interpreter" / "standalone.py", folder)
+    for name in ("standalone.py", "domains.py"):
+        shutil.copy(HERE / "interpreter" / name, folder)
     return folder
 
 
@@ -72,7 +73,7 @@ def test_programs_under_python(version: str, machine: Path) -> None:
     python = pythons().get(version)
     if python is None:
         missing(f"needs Python {version}: put python{version} on PATH, or name it in TAPESCOPE_PYTHONS")
-    command = [python, "-I", str(machine / "standalone.py"), str(machine)]  # no packages, no environment
+    command = [python, "-S", "-E", str(machine / "standalone.py"), str(machine)]  # no packages, no environment
     check(subprocess.run(command, capture_output=True, text=True, timeout=150, cwd=machine), version)
 
 

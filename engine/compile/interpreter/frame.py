@@ -264,6 +264,7 @@ class Frame:
         if _FIRST_TO_LAST:
             self.locals.reverse()  # a list lets go of its items from the end
         self.locals.clear()
+        self.stack.clear()
 
     def copy(self) -> Frame:
         """A frame of its own in the same state: slots and stack are copied, the values in them are shared."""

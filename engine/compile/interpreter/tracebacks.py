@@ -20,6 +20,8 @@ from .frame import Frame
 HERE = str(Path(__file__).resolve().parent.parent)
 """Code below this folder belongs to the machine, not to the program."""
 
+_own: tuple[str, ...] = (HERE,)
+
 INTERNAL = f"{HERE}/<made>"
 """File name of code that the machine makes for itself."""
 
@@ -37,9 +39,15 @@ _CALL = _call.__code__
 _LASTI = 2 * (len(_PLACE.co_code) // 2 - 1)
 
 
+def own(path: str) -> None:
+    """Code whose file name begins with `path` belongs to the machine too: that of a domain which stands elsewhere."""
+    global _own
+    _own += (path,)
+
+
 def is_internal(code: CodeType) -> bool:
     """Whether a code object belongs to the machine."""
-    return code.co_filename.startswith(HERE) or is_caller(code)
+    return code.co_filename.startswith(_own) or is_caller(code)
 
 
 def is_caller(code: CodeType) -> bool:

@@ -26,9 +26,12 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import domains
+
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-MODES = ("run", "step", "own")
-"""`run`: everything is interpreted, libraries too; `step`: one instruction at a time; `own`: libraries run natively."""
+MODES = ("run", "step", "own", "dunders", "breaks")
+"""`run`: everything is interpreted, libraries too; `step`: one instruction at a time; `own`: libraries run natively;
+`dunders`: operators written in Python are frames too; `breaks`: each instruction is refused once before it runs."""
 
 _HEAD = re.compile(r"^# --- (.+?)(?: \((\d+)\.(\d+)\+\))?$")
 
@@ -70,15 +73,19 @@ def interpreted(program: Program, machine: Any, decode: Any, mode: str = "run") 
     own = None
     if mode == "own":
         own = lambda function: function.__code__.co_filename.startswith("<program")  # noqa: E731
-    loop = machine.Interpreter(machine.ConcreteDomain(own))
+    makers = {"dunders": domains.with_dunders, "breaks": domains.with_breaks}
+    domain = makers[mode](machine) if mode in makers else machine.ConcreteDomain(own)
+    machine.tracebacks.own(domains.__file__)
+    loop = machine.Interpreter(domain)
 
     def run(code: types.CodeType, space: dict[str, Any]) -> None:
         space.setdefault("__builtins__", builtins)
         frame = machine.Frame(decode(code), space, vars(builtins), names=space)
-        if mode != "step":
+        if mode == "breaks":
+            domains.run_with_breaks(loop, frame, machine)
+        elif mode != "step":
             loop.run(frame)
-            return
-        while type(frame) is machine.Frame:
+        while mode == "step" and type(frame) is machine.Frame:
             frame = loop.step(frame)
 
     return _observe(program, run, internal=str(Path(machine.__file__).resolve().parent.parent))
@@ -114,7 +121,7 @@ def _describe(error: BaseException | None, internal: str, seen: set[int]) -> Any
     seen.add(id(error))
     entries = []
     for entry in traceback.extract_tb(error.__traceback__):
-        if entry.filename == __file__ or (internal and entry.filename.startswith(internal)):
+        if entry.filename in (__file__, domains.__file__) or (internal and entry.filename.startswith(internal)):
             continue
         entries.append((entry.name, entry.lineno, entry.end_lineno, entry.colno, entry.end_colno))
     described: dict[str, Any] = {"type": type(error).__name__, "text": str(error), "traceback": entries}
