@@ -69,7 +69,7 @@ def bare_super(frame: Frame) -> Any:
 
 
 def _super(domain: ConcreteCalls, frame: Frame, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    return super(*args, **kwargs) if args or kwargs else bare_super(frame)
+    return super(*args, **kwargs) if args or kwargs else bare_super(frame)  # pyright: ignore[reportArgumentType]
 
 
 def _locals(domain: ConcreteCalls, frame: Frame, args: list[Any], kwargs: dict[str, Any]) -> Any:

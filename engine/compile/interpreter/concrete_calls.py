@@ -138,7 +138,7 @@ def _python_init(cls: type) -> FunctionType | None:
     """The `__init__` of a class that is made in the ordinary way and has one written in Python."""
     if type(cls).__call__ is not type.__call__ or cls.__new__ is not object.__new__:
         return None
-    init = cls.__init__
+    init: Any = cls.__init__
     return init if type(init) is FunctionType else None
 
 

@@ -305,6 +305,7 @@ class Domain(ABC):
     @abstractmethod
     def raise_(self, frame: Frame, exception: Value | None, cause: Value | None, has_cause: bool) -> NoReturn:
         """The `raise` statement; without an exception it raises the handled one again."""
+        raise NotImplementedError
 
     @abstractmethod
     def catch(self, frame: Frame, raised: BaseException) -> Value:

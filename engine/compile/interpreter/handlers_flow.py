@@ -5,7 +5,7 @@ See `handlers.py`, which has the others and the rules.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from .frame import EXHAUSTED, NULL, PUSH, Frame, OnReturn, Returned, Yielded
 from .handlers import FUNCTIONS, _replace, _top, instruction
@@ -171,7 +171,7 @@ def send(interpreter: Interpreter, frame: Frame, arg: tuple[int, bool]) -> Any:
     result = interpreter.domain.send(frame, stack[-2], stack[-1])
     if type(result) is Frame:
         return interpreter.push(frame, result, 1, OnReturn("send", arg))
-    ended, value = result
+    ended, value = cast("tuple[bool, Any]", result)
     stack[-1] = value
     if not ended:
         return None

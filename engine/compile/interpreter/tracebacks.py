@@ -116,7 +116,8 @@ def python_stack(innermost: Frame, wanted: Frame, limit: int = 64) -> FrameType:
         found.append(caller(frame, frame.ip if frame is innermost else frame.ip - 1))
         if len(found) == limit:
             break
-    function, args = sys._getframe, ()
+    function: Callable[..., Any] = sys._getframe
+    args: tuple[Any, ...] = ()
     for below in found:
         function, args = below, (function, args, {})
     return function(*args)
