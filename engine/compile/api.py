@@ -125,6 +125,15 @@ def compile(
     return out
 
 
+def compile_in_place(module: Module, options: dict[str, Any]) -> None:
+    """`module.compile(**options)`."""
+    from .capture.modules import OptimizedModule
+
+    made = compile(module, **options)
+    if isinstance(made, OptimizedModule):
+        object.__setattr__(module, "_compiled_call", type(made)._module_call)
+
+
 def _call(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 

@@ -69,6 +69,8 @@ class Module(StateMethods, module_hooks.HookMethods):
     dump_patches: ClassVar[bool] = False
     call_super_init: ClassVar[bool] = False
     training: bool
+    _compiled_call: Any = None
+    """What `compile` put in the place of the call."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
@@ -100,6 +102,8 @@ class Module(StateMethods, module_hooks.HookMethods):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         global _paths
+        if self._compiled_call is not None and not self._compiled_call.passes():
+            return self._compiled_call(*args, **kwargs)
         hooked = (
             self._backward_hooks
             or self._backward_pre_hooks
@@ -120,6 +124,12 @@ class Module(StateMethods, module_hooks.HookMethods):
             return self.forward(*args, **kwargs)
         finally:
             module_path.current, _paths = outer, outer_paths
+
+    def compile(self, **options: Any) -> None:
+        """Run captured graphs from now on when this module is called: `torch.compile` in place, with its options."""
+        from ..compile.api import compile_in_place
+
+        compile_in_place(self, options)
 
     # -- attributes -----------------------------------------------------------------------------
 

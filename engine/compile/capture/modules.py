@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from ...nn import module_hooks
 from ...nn.module import Module
 from ...state import state as engine_state
+from .builtins_table import entry
 from .runtime import Compiled, Options, _off
 
 
+def plain_call(module: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """The call of a module as it was before `module.compile()`."""
+    call = module.__dict__.get("_compiled_call")
+    if call is not None:
+        call.local.native = True
+    return type(module).__call__(module, *args, **kwargs)
+
+
+@entry(plain_call)
+def _plain_call(domain: Any, frame: Any, args: list[Any], kwargs: Any) -> Any:
+    module = domain.read(args[0])
+    if type(module).__name__ == "Obj":
+        return domain.call_obj(frame, module, list(args[1:]), kwargs)
+    return domain.call_module(frame, module, list(args[1:]), kwargs)
+
+
 def _call_module(module: Any, /, *args: Any, **kwargs: Any) -> Any:
-    return module(*args, **kwargs)
+    return plain_call(module, *args, **kwargs)
+
+
+class _Native(threading.local):
+    """Whether the next call of a module compiled in place is a plain one."""
+
+    native = False
 
 
 class ModuleCall:
@@ -21,12 +45,23 @@ class ModuleCall:
         self.module, self.options = module, options
         self.forward: Compiled | None = None
         self.whole: Compiled | None = None
-        self.code: Any = None
+        self.local = _Native()
+
+    def passes(self) -> bool:
+        """Whether this call is the module's own; the next one is not."""
+        passing, self.local.native = self.local.native, False
+        return passing
+
+    def __deepcopy__(self, memo: Any) -> None:
+        return None
+
+    def __reduce__(self) -> Any:
+        return (type(None), ())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         m = self.module
         if _off.depth or engine_state.fakes is not None:
-            return Module.__call__(m, *args, **kwargs)
+            return plain_call(m, *args, **kwargs)
         own = m.__dict__
         if (
             own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"] or module_hooks.any_global
