@@ -69,6 +69,22 @@ def fresh(t: Tensor) -> Tensor:
     return t.detach_shallow()._fresh_copy()
 
 
+def laid_out(t: Tensor, strides: tuple[int, ...]) -> Tensor:
+    """The tensor with its elements in memory as `strides` say; a copy where they lie otherwise."""
+    if t.stride() == tuple(strides):
+        return t
+    home = t._storage.backend
+    if not t.numel():
+        return t.contiguous()
+    span = 1 + sum((n - 1) * s for n, s in zip(t.shape, strides, strict=True))
+    memory = wrap(home.empty((span,), t._dtype), t._dtype, home)
+    out = home.view(home.root(memory._data), tuple(t.shape), tuple(strides), 0)
+    home.copy(out, t._data)
+    made = wrap(out, t._dtype, home)
+    made._strides = tuple(strides)
+    return made
+
+
 def copy_(target: Tensor, value: Tensor) -> Tensor:
     """Write `value` into `target`, unseen by the tape but counted by its version."""
     target._storage.backend.copy(target._data, value._data)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ from ...ops.table import OPS, Op
 from ...state import state
 from ...tensor import wrap
 from ..fake import FakeArray, FakeBackend
-from ..fake.layout import is_row_major, row_major
+from ..fake.layout import is_row_major, kept_order, row_major
+from ..fake.probing import asked, strides_of
 from ..fake.symbolic import surely_equal
 from ..graph import Graph, GraphModule, Node, TensorSpec, spec_of
 from . import creations
@@ -253,8 +255,34 @@ class Recorder:
 
     def _emit(self, op: Op, args: tuple[Any, ...], out: FakeArray) -> Node:
         node = self._add(op, args)
-        node.meta["val"] = self.spec(out)
+        spec = self.spec(out)
+        strides = self._strides(op, args, spec)
+        if not _same(strides, spec.strides):
+            spec = replace(spec, strides=strides)
+        node.meta["val"] = spec
         return node
+
+    def _strides(self, op: Op, args: tuple[Any, ...], spec: TensorSpec) -> tuple[Any, ...]:
+        """How the value lies in memory: the array it is the value of may lie otherwise, having been written to."""
+        vals = [a.meta.get("val") for a in args if isinstance(a, Node)]
+        if op.kind == "view":
+            if op.name in ("view_as_real", "view_as_complex"):
+                return spec.strides
+            source = vals[0]
+            steps = row_major(source.shape) if op.name == "as_strided" else source.strides
+            try:
+                return tuple(op.geometry(tuple(source.shape), tuple(steps), 0, *args[1:])[1])  # type: ignore[misc]
+            except RuntimeError:  # it is copied
+                return row_major(spec.shape)
+        if asked(op) and not op.multi and self.backend(spec.device).keeps_order:
+            count = len(op.tensors)
+            tensors, statics = (args[0], args[1:]) if op.list_input else (args[:count], args[count:])
+            inputs = [a.meta["val"] if isinstance(a, Node) else a for a in tensors]
+            return strides_of(op, inputs, tuple(statics), (spec.shape,))[0]
+        if op.name in ("clone", "to_dtype"):
+            given = [(v.shape, v.strides) for v in vals if isinstance(v, TensorSpec)]
+            return kept_order(spec.shape, given) if self.backend(spec.device).keeps_order else row_major(spec.shape)
+        return row_major(spec.shape) if op.name == "as_strided_scatter" else spec.strides
 
     def _add(self, target: Any, args: tuple[Any, ...]) -> Node:
         node = self.graph.call_function(target, args)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ... import dispatch
@@ -17,9 +17,12 @@ from ...autograd.node import Node as TapeNode
 from ...autograd.op_node import FREED, Saved
 from ...autograd.run import run_backward
 from ...func.trees import flatten
+from ...ops.table import OPS
 from ...state import state
 from ...tensor import Tensor, gradient_edge
 from ..fake import fake_like, is_fake, is_symbolic
+from ..fake.layout import is_row_major
+from ..fake.symbolic import surely_equal
 from ..graph import GraphModule, Node, TensorSpec
 from ..graph.passes import eliminate_common_subexpressions
 from ..graph.purity import is_random
@@ -118,6 +121,8 @@ class Place:
     index: int = 0
     views: list[Any] = field(default_factory=list)
     value: Any = None
+    detached: bool = False
+    """Whether the views are of the memory only, unknown to the tape."""
 
 
 class Variant:
@@ -224,6 +229,8 @@ class Variant:
         if kind == "same":
             return results[place.index]
         t = given[place.index] if kind == "view" else made[place.index]
+        if place.detached:
+            t = t.detach_shallow()
         for op, statics in place.views:
             if op.name == "as_strided":
                 statics = (*statics[:2], statics[2] + t.storage_offset())
@@ -385,7 +392,7 @@ def _assemble(
                 raise RuntimeError("a gradient that was there before is returned")
             if t is twins[owner_input]:
                 return Place("input", owner_input)
-            return Place("view", owner_input, chain)
+            return Place("view", owner_input, chain, detached=not chain or not t.requires_grad)
         memory = id(t._data.memory)
         if len(groups[memory]) == 1:
             return Place("value", emit(t))
@@ -397,7 +404,7 @@ def _assemble(
         base_tensor = flat_tensors[bases[memory]]
         if t is base_tensor:
             return Place("value", bases[memory])
-        return Place("base", bases[memory], chain)
+        return Place("base", bases[memory], chain, detached=not chain or not t.requires_grad)
 
     for leaf in leaves:
         place = place_of(leaf)
@@ -441,6 +448,7 @@ def _assemble(
         out.spent = []
     recorder.graph.output((*flat, *gradients))
     eliminate_common_subexpressions(recorder.graph)
+    _as_promised(recorder, flat_tensors, {o for _, o, _ in out.mutated})
     _distinct(recorder, out.count)
     out.joint = recorder.module
     out.joint.meta["tangents"] = tangents
@@ -469,6 +477,35 @@ def _history_changed(twin: Tensor, edge: Any) -> bool:
     return twin._grad_fn is not None and twin._grad_fn is not edge[0]
 
 
+def _memory(node: Node) -> Node:
+    """The node whose memory a value may be: views give that of their argument."""
+    while node.args and (getattr(node.target, "kind", "") == "view" or node.target is creations.laid_out):
+        node = node.args[0]
+    return node
+
+
+def _as_promised(recorder: Any, tensors: list[Any], copied: set[int]) -> None:
+    """Results lie in memory as eager's: a value that came by writes may be an expanded one, or in another order."""
+    graph = recorder.graph
+    end = graph.output_node
+    returned = list(end.args[0])
+    for k, t in enumerate(tensors):
+        if not isinstance(t, Tensor) or k in copied:
+            continue
+        node, val = returned[k], returned[k].meta["val"]
+        wanted = tuple(t._data.strides)
+        if all(map(surely_equal, val.strides, wanted)):
+            continue
+        with graph.inserting_before(end):
+            if is_row_major(t._data.shape, wanted):
+                made = graph.call_function(OPS["contiguous"], (node,))
+            else:
+                made = graph.call_function(creations.laid_out, (node, wanted))
+        made.meta.update({**node.meta, "val": replace(val, strides=wanted)})
+        returned[k] = made
+    end.args = (tuple(returned),)
+
+
 def _distinct(recorder: Any, count: int) -> None:
     """Results that are different memory to the caller must not come out as one: copy what is an input or came before."""
     graph = recorder.graph
@@ -478,12 +515,13 @@ def _distinct(recorder: Any, count: int) -> None:
     for k, node in enumerate(returned[:count]):
         if not isinstance(node, Node):
             continue
-        if node in seen or node.op in ("placeholder", "get_attr"):
+        memory = _memory(node)
+        if memory in seen or memory.op in ("placeholder", "get_attr"):
             with graph.inserting_before(end):
                 copied = graph.call_function(creations.fresh, (node,))
             copied.meta.update({"val": node.meta["val"], "source": None, "module": "", "unique": True})
             returned[k] = copied
-        seen.add(node)
+        seen.add(memory)
     end.args = (tuple(returned),)
 
 
@@ -545,6 +583,10 @@ def _watched(starts: list[Any], tracing: Tracing, flat: list[Any], given: int) -
         for v in values:
             for s in v if isinstance(v, list) else [v]:
                 if isinstance(s, Saved) and s.tensor is not None and is_fake(s.tensor):
+                    if s.tensor._storage.version != s.version:
+                        raise RuntimeError(
+                            "a value that eager execution saves for backward is written over (modified by an inplace operation)"
+                        )
                     memories.add(id(s.tensor._data.memory))
         stack.extend(e[0] for e in node.edges if e is not None)
     inputs = [

@@ -20,6 +20,7 @@ from ...state import state
 from ...tensor import wrap
 from .array import FakeArray, FakeMemory, FakeRoot
 from .layout import kept_order, row_major
+from .probing import asked, strides_of
 from .rules import FORMULAS, LAYOUTS, SHAPES
 from .symbolic import DataDependent
 
@@ -194,7 +195,10 @@ class FakeBackend(Backend):
                 dtype = dtypes.bool_
             elif result.endswith("real"):
                 dtype = dtype.to_real()
-            out = self.array(shape, dtype, self._order(shape, arrays))
+            strides = None
+            if self.keeps_order:
+                (strides,) = strides_of(op, args[:count], args[count:], (shape,))
+            out = self.array(shape, dtype, strides)
             if self.recorder is not None:
                 self.recorder.ran(op, args[:count], args[count:], (out,))
             return out
@@ -204,7 +208,7 @@ class FakeBackend(Backend):
     def _by_rule(self, op: Op) -> Kernel:
         rule = SHAPES.get(op.name) or op.shape
         formula = FORMULAS.get(op.name) if self.decompose else None
-        layout = LAYOUTS.get(op.name)
+        layout, asks = LAYOUTS.get(op.name), asked(op)
         count = len(op.tensors)
 
         def kernel(*args: Any) -> Any:
@@ -217,11 +221,16 @@ class FakeBackend(Backend):
             shapes = [None if a is None else a.shape for a in tensors]
             got = rule(shapes, *statics) if op.list_input else rule(*shapes, *statics)
             kinds = op.dtype(*tensors, *statics) if op.dtype is not None and not op.list_input else None
-            if not op.multi:
-                outs = (self._result(got, kinds or first._dtype, layout, tensors, statics),)
-            else:
-                kinds = kinds or (tensors[0]._dtype,) * len(got)
-                outs = tuple([self._result(s, k, layout, tensors, statics) for s, k in zip(got, kinds, strict=True)])
+            shapes, kinds = (
+                (got, kinds or (tensors[0]._dtype,) * len(got)) if op.multi else ((got,), (kinds or first._dtype,))
+            )
+            strides = strides_of(op, tensors, statics, shapes) if asks and self.keeps_order else [None] * len(shapes)
+            outs = tuple(
+                [
+                    self._result(s, k, layout, tensors, statics) if layout is not None else self.array(s, k, st)
+                    for s, k, st in zip(shapes, kinds, strides, strict=True)
+                ]
+            )
             if self.recorder is not None:
                 self.recorder.ran(op, tensors, statics, outs)
             return outs if op.multi else outs[0]

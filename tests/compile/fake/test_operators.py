@@ -47,23 +47,36 @@ def cases():
             yield name
 
 
-@pytest.mark.parametrize("name", list(cases()))
-def test_primitive(name):
+def case(name):
     op = OPS[name]
     if name in SAMPLES:
-        function, inputs = SAMPLES[name](tensor)
-    else:
-        low, high = DOMAINS.get(name, (0.15, 0.85))
-        shapes = [(2, 3), (3,), (2, 1)]
-        kind = torch.float64 if op.fits[2] else torch.int64 if op.fits[1] else torch.bool
-        inputs = [tensor(*shapes[i], low=low, high=high, seed=i).detach().to(kind) for i in range(len(op.tensors))]
-        if op.rules and op.fits[2]:
-            inputs = [t.requires_grad_() for t in inputs]
+        return SAMPLES[name](tensor)
+    low, high = DOMAINS.get(name, (0.15, 0.85))
+    shapes = [(2, 3), (3,), (2, 1)]
+    kind = torch.float64 if op.fits[2] else torch.int64 if op.fits[1] else torch.bool
+    inputs = [tensor(*shapes[i], low=low, high=high, seed=i).detach().to(kind) for i in range(len(op.tensors))]
+    if op.rules and op.fits[2]:
+        inputs = [t.requires_grad_() for t in inputs]
+    return (lambda *args: dispatch.pointwise(op, args, statics_of(name))), inputs
 
-        def function(*args):
-            return dispatch.pointwise(op, args, statics_of(name))
 
-    expected = run(function, inputs)
+def transposed(t):
+    """The same values in the opposite order of dimensions in memory."""
+    back = list(range(t.ndim - 1, -1, -1))
+    return t.detach().permute(back).contiguous().permute(back).requires_grad_(t.requires_grad)
+
+
+@pytest.mark.parametrize("order", ["row-major", "transposed"])
+@pytest.mark.parametrize("name", list(cases()))
+def test_primitive(name, order):
+    function, inputs = case(name)
+    if order == "transposed":
+        inputs = [transposed(t) for t in inputs]
+    try:
+        expected = run(function, inputs)
+    except (RuntimeError, ValueError):
+        assert order == "transposed"  # a view that this order of memory does not allow
+        return
     with fake_mode():
         fakes = [fake_like(t) for t in inputs]
         if name in LOOKS:
