@@ -73,11 +73,15 @@ def program(seed, differentiable):
     return run
 
 
+def steps(t):
+    return [s for n, s in zip(t.shape, t.stride(), strict=True) if n > 1]
+
+
 def shares(a, b):
     return np.may_share_memory(a.detach().numpy(), b.detach().numpy())
 
 
-@pytest.mark.parametrize("seed", range(400))
+@pytest.mark.parametrize("seed", range(200))
 def test_random_program(seed):
     differentiable = seed % 3 != 0
     function = program(seed, differentiable)
@@ -111,7 +115,7 @@ def test_random_program(seed):
     first, second = [*ours, *tensors(got)], [*theirs, *tensors(wanted)]
     for a, b in zip(first, second, strict=True):
         same(a, b)
-        assert a.stride() == b.stride() or a.numel() <= 1
+        assert steps(a) == steps(b)
     for i in range(len(first)):
         for j in range(i):
             assert (first[i] is first[j]) == (second[i] is second[j])
