@@ -44,9 +44,9 @@ _RETRIES = 40
 class Failed(Exception):
     """The capture itself failed. `reason` says how."""
 
-    def __init__(self, reason: str, cause: BaseException | None = None) -> None:
+    def __init__(self, reason: str, cause: BaseException | None = None, id: str = "internal") -> None:
         super().__init__(reason)
-        self.reason, self.cause = reason, cause
+        self.reason, self.cause, self.id = reason, cause, id
 
 
 class _Raising(Stop):
@@ -115,7 +115,7 @@ class Capture:
                 known = domain.raised_at.get(id(error))
                 raise Again(
                     known[1] if known is not None else domain.steps,
-                    _Raising("exception", f"{type(error).__name__}: {error}"),
+                    _Raising("exception", _said(error)),
                 ) from None
             domain.steps += 1
             if type(result) is Returned:
@@ -135,6 +135,14 @@ class Capture:
                 if type(f.note) is Note:
                     found = f.note.step
         return found
+
+
+def _said(error: BaseException) -> str:
+    """An exception in words; its arguments may be symbolic."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except (Control, Exception):
+        return type(error).__name__
 
 
 class Again(Exception):
@@ -205,9 +213,13 @@ def capture(
         except Escapes as escape:
             step = attempt.domain.made_at.get(builtin_id(escape.value))
             if step is None or step == stop_at:
-                raise Failed(f"{escape.what} leaves the graph", escape) from escape
+                raise Failed(escape.what, escape, "escape") from escape
             stop_at, planned = step, Stop("escape", escape.what)
             continue
+        except (Failed, Control):
+            raise
+        except Exception as error:
+            raise Failed(f"{type(error).__name__}: {error}", error) from error
         entry.seconds = time.perf_counter() - began
         return entry
     raise Failed("the capture did not come to an end")

@@ -376,7 +376,7 @@ class Rebuilder:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 reduced = v.__reduce__()
-        except (TypeError, AttributeError):
+        except (TypeError, AttributeError, RuntimeError):
             raise Escapes(f"An iterator of type {type(v).__name__}", v) from None
         make, args, *state = reduced
         name = self.start_after(v, lambda: f"{self.constant(make)}({self.values(args)})")

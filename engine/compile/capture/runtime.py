@@ -384,13 +384,12 @@ class Compiled:
         self._broken(place, "recompile-limit", str(limit), place.entries[0].source)
 
     def internal(self, place: Place, failed: Failed, frame: Frame) -> None:
+        """The capture failed: the place runs natively from now on."""
         if self.options.fullgraph:
-            raise Unsupported(
-                f"{self.name} could not be captured: {failed.reason}", "internal", source_of(frame)
-            ) from failed.cause
-        if STRICT.on:
+            raise Unsupported(describe(failed.id, failed.reason), failed.id, source_of(frame)) from failed.cause
+        if STRICT.on and failed.id == "internal":
             raise RuntimeError(f"capture of {self.name} failed: {failed.reason}") from failed.cause
-        self._broken(place, "internal", failed.reason, source_of(frame))
+        self._broken(place, failed.id, failed.reason, source_of(frame))
 
     def give_up(self, id: str, what: str) -> None:
         self.native_reason = describe(id, what)

@@ -23,4 +23,6 @@ if __name__ == "__main__":
         except Exception as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             failures[program.name] = f"{type(error).__name__}: {str(error)[:2000]} ({last.filename}:{last.lineno})"
-    print(json.dumps({"version": "%d.%d" % sys.version_info[:2], "programs": len(harness.PROGRAMS), "failures": failures}))
+    print(
+        json.dumps({"version": "%d.%d" % sys.version_info[:2], "programs": len(harness.PROGRAMS), "failures": failures})
+    )
