@@ -15,7 +15,7 @@ from ...state import state
 from ...tensor import Tensor
 from ..fake import is_symbolic
 from ..graph import GraphModule, TensorSpec
-from .variant import Variant, build
+from .variant import Undone, Variant, build
 
 Compiler = Callable[[GraphModule, Sequence[Any]], Callable[..., Any]]
 """From a level-2 graph and the specs of its inputs to something that takes tensors and returns the flat results."""
@@ -62,7 +62,12 @@ class AotFunction:
             variant = self.variants[key] = self._compile(given)
         if variant is None or (variant.guard is not None and not variant.guard(given)) or _share_memory(given, variant):
             return self.gm(*inputs)
-        return variant(given)
+        try:
+            return variant(given)
+        except Undone:
+            pass
+        # The user's own error comes from the user's own operators, after what they had done by then.
+        return self.gm(*inputs)
 
     def _key(self, given: list[Any]) -> Any:
         """What of the inputs' gradients the compiled code depends on."""

@@ -18,6 +18,7 @@ from ...autograd.op_node import FREED, Saved
 from ...autograd.run import run_backward
 from ...func.trees import flatten
 from ...ops.table import OPS
+from ...random import GENERATORS, Generator, default_generator
 from ...state import state
 from ...tensor import Tensor, gradient_edge
 from ..fake import fake_like, is_fake, is_symbolic
@@ -29,6 +30,10 @@ from ..graph.purity import is_random
 from . import creations
 from .partition import Decision, partition
 from .trace import Tracing, run_level1
+
+
+class Undone(Exception):
+    """The forward part failed; nothing was written yet, and generators are where they were."""
 
 
 class Boundary(TapeNode):
@@ -160,6 +165,7 @@ class Variant:
         self.symbols: dict[str, tuple[int, int]] = {}
         self.grad_after: bool | None = None
         """The gradient mode that the function leaves, where it changes it."""
+        self.random = False
         self.guard: Callable[[list[Any]], bool] | None = None
         """Relations of symbolic sizes that must hold, beside those of whoever captured the graph."""
         self.replay: Callable[[list[Any]], Any] = lambda given: None
@@ -173,8 +179,13 @@ class Variant:
         if self.edge_inputs:
             edges = tuple([gradient_edge(given[i]) if given[i].requires_grad else None for i in self.edge_inputs])
         before, state.grad_enabled = state.grad_enabled, False
+        drawn = _generators(given) if self.random else ()
         try:
             made = self.forward(*flat)
+        except Exception as error:
+            for generator, kept in drawn:
+                generator.load_state_bytes(kept)
+            raise Undone(error) from error
         finally:
             state.grad_enabled = before
         made = list(made)
@@ -250,6 +261,12 @@ class Variant:
         return n.evaluate(values)
 
 
+def _generators(given: list[Any]) -> list[tuple[Any, Any]]:
+    """Every generator that the graph may draw from, with its state."""
+    found = [default_generator, *[g for _, g in GENERATORS.values()], *[g for g in given if isinstance(g, Generator)]]
+    return [(g, g.state_bytes()) for g in found]
+
+
 def _hang(t: Tensor, node: TapeNode, number: int) -> None:
     t._requires_grad, t._grad_fn, t._output_nr = True, node, number
 
@@ -298,8 +315,8 @@ def build(owner: Any, given: list[Any]) -> Variant:
         if out.flags:
             raise RuntimeError("requires_grad_ of an input inside the graph")
     results = {p.index: i for i, p in enumerate(out.places) if p.kind == "value"}
-    random = any(is_random(n) for n in out.joint.graph)  # type: ignore[union-attr]
-    if not random and not out.mutated and not out.grads and all(i in results for i in out.differentiable):
+    out.random = any(is_random(n) for n in out.joint.graph)  # type: ignore[union-attr]
+    if not out.random and not out.mutated and not out.grads and all(i in results for i in out.differentiable):
         out.replays = {i: results[i] for i in out.differentiable}
     parameters = len(names) - len(owner.constants)
     out.replay = lambda given: gm(*given[:parameters])

@@ -191,6 +191,27 @@ def test_generators_are_inputs():
     assert compiled.reason is None and len(compiled.variants) == 1
 
 
+def test_errors_are_those_of_the_operators():
+    """A kernel of the graph refuses: the operators run again from the start, and tell it, with what they had done by then."""
+
+    def function(x, i):
+        x.add_(1)
+        noise = torch.rand(2)
+        return torch.nn.functional.embedding(i, x) + noise
+
+    x = torch.zeros(3, 2)
+    compiled = ahead(function, [x, torch.tensor([0])])
+    compiled(x, torch.tensor([0]))
+    torch.manual_seed(0)
+    with pytest.raises(IndexError, match="index out of range in self"):
+        compiled(x, torch.tensor([9]))
+    assert x.tolist() == [[2.0, 2.0]] * 3
+    drawn = torch.rand(1)
+    torch.manual_seed(0)
+    torch.rand(2)
+    assert torch.equal(torch.rand(1), drawn)
+
+
 def test_tracing_is_silent():
     from tapescope.engine.observe import bus
 
