@@ -86,8 +86,6 @@ class AotFunction:
             return build(self, given)
         except Exception as error:  # whatever it is, running the operators shows it where it belongs
             self.reason = f"{type(error).__name__}: {error}"
-            if state.__dict__.get("raise_in_aot"):
-                raise
             return None
 
 

@@ -58,6 +58,43 @@ def test_program(name):
             assert shares(first[i], first[j]) == shares(second[i], second[j]), (i, j)
 
 
+ON_DEVICE = (
+    "linear_relu",
+    "cross_entropy",
+    "layer_norm",
+    "convolution",
+    "attention",
+    "write_through_views",
+    "dropout",
+    "mlp",
+    "cnn",
+)
+
+
+@pytest.mark.parametrize("name", ON_DEVICE)
+def test_program_on_webgpu(name, need_vulkan):
+    need_vulkan()
+    function, ours = made(name)
+    _, theirs = made(name)
+    ours, theirs = (
+        [t.detach().to("webgpu").requires_grad_(t.requires_grad) for t in inputs] for inputs in (ours, theirs)
+    )
+    before = torch.get_default_device()
+    torch.set_default_device("webgpu")
+    try:
+        compiled = ahead(function, ours)
+        wanted, _, _ = run(function, theirs, 0)
+        got, _, _ = run(compiled, ours, 0)
+    finally:
+        torch.set_default_device(before)
+    assert compiled.reason is None
+    same_trees(got, wanted)
+    for a, b in zip(ours, theirs, strict=True):
+        same(a, b)
+        if b.grad is not None:
+            same(a.grad, b.grad)
+
+
 def shares(a, b):
     import numpy as np
 
