@@ -229,9 +229,18 @@ class DictFacet:
     def put(self, key: Any, value: Any) -> None:
         """Set an item."""
         self.obj.world.touch(self.obj)
+        if self._holds(key, value):
+            return
         self.dirty = True
         self.obj.world.mark(self.obj)
         (self.writes if self.shadow is None else self.shadow)[key] = value
+
+    def _holds(self, key: Any, value: Any) -> bool:
+        """Whether that is the item already (`d[k] += 1` on a tensor puts the same object back)."""
+        if type(value) is Lazy or key in self.writes:
+            return False
+        known = self.reads if self.shadow is None else self.shadow
+        return known.get(key, MISSING) is value and value is not None
 
     def native(self) -> Any:
         """All items as a dictionary of symbolic values, from now on the truth; the keys are guarded."""

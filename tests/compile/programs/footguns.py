@@ -396,7 +396,7 @@ def object_made_inside_dies():
     return g, [(torch.ones(1),)] * 2, refs
 
 
-@program()
+@program("escape")
 def dictionary_changes_while_iterated():
     """Python's own error must come out."""
 
