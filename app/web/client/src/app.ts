@@ -82,10 +82,11 @@ export class App {
 
   private build(): void {
     const { root } = this;
-    this.runAllButton.addEventListener('click', () => this.runAll());
-    this.stopButton.addEventListener('click', () => this.stop());
+    this.runAllButton.addEventListener('click', () => { this.runAll(); this.cellElement?.focus(); });
+    this.stopButton.addEventListener('click', () => { this.stop(); this.cellElement?.focus(); });
     this.status.addEventListener('click', () => this.kernelMenu());
     this.titleInput.addEventListener('change', () => { this.title = this.titleInput.value.trim() || 'Untitled'; this.changed(); this.showTitle(); });
+    this.titleInput.addEventListener('input', () => { this.title = this.titleInput.value.trim() || 'Untitled'; this.changed(); });
     this.titleInput.addEventListener('keydown', (event) => { if (event.key === 'Enter' || event.key === 'Escape') { event.preventDefault(); this.view.current && this.view.select(this.view.current.id); } });
     const more = iconButton('menu', 'Menu', () => this.mainMenu(more), { 'aria-haspopup': 'menu' });
     const header = h('header', { class: 'top' },
@@ -458,6 +459,8 @@ export class App {
 
   // -- cells --------------------------------------------------------------------------------------------------------------------------
 
+  private get cellElement(): HTMLElement | null { const cell = this.view.current; return cell ? (this.view.view(cell.id)?.element ?? null) : null; }
+
   edit(): void { const cell = this.view.current; if (cell) this.view.edit(cell.id); }
 
   go(by: number, extend = false): void {
@@ -595,7 +598,7 @@ export class App {
   private mainMenu(at: HTMLElement): void {
     const item = (name: string): MenuItem => { const a = ACTIONS.find((x) => x.name === name)!; return { label: a.label, keys: keysOf(a), act: () => a.act(this) }; };
     menu(at, [item('documents'), item('new'), item('open'), item('import'), null, item('save_ipynb'), item('save_py'), item('export_html'), item('share'), null, item('files'), item('revisions'),
-      ...(this.example ? [item('reset')] : []), null, item('find'), item('theme'), item('panel'), item('palette'), item('help'), null, { ...item('erase'), danger: true }], 'Menu');
+      ...(this.example ? [item('reset')] : []), null, item('find'), item('theme'), item('panel'), item('palette'), item('help'), null, { ...item('erase'), danger: true }], 'Menu', this.cellElement);
   }
 
   private kernelMenu(): void {
@@ -604,7 +607,7 @@ export class App {
     menu(this.status, [
       kernel.state === 'off' || kernel.state === 'dead' ? { label: 'Start Python', act: () => kernel.start() } : item('restart'), item('restart_run_all'), item('interrupt'), null,
       ...([['auto', 'Compute on the GPU, if it is a real one'], ['webgpu', 'Compute on WebGPU, whatever it is'], ['cpu', 'Compute on the CPU']] as const).map(([device, label]) => ({ label, checked: kernel.device === device, act: () => { kernel.device = device; if (kernel.state !== 'off') kernel.restart(); } })), null,
-      { label: 'Show the device', act: () => this.showTab('device') }], 'Kernel');
+      { label: 'Show the device', act: () => this.showTab('device') }], 'Kernel', this.cellElement);
   }
 
   // -- documents -----------------------------------------------------------------------------------------------------------------------------

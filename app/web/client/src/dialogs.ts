@@ -5,10 +5,10 @@ export interface MenuItem { label: string; keys?: string; act: () => void; dange
 
 let open: HTMLElement | null = null;
 
-/** A menu below (or above) an element; `null` is a line between items. */
-export function menu(anchor: HTMLElement, items: (MenuItem | null)[], label: string): void {
+/** A menu below (or above) an element; `null` is a line between items. `returnTo` gets the focus when one is chosen. */
+export function menu(anchor: HTMLElement, items: (MenuItem | null)[], label: string, returnTo: HTMLElement | null = null): void {
   open?.remove();
-  const back = document.activeElement as HTMLElement | null;
+  const before = document.activeElement as HTMLElement | null, back = returnTo ?? before;
   const close = () => { element.remove(); open = null; window.removeEventListener('pointerdown', outside, true); anchor.setAttribute('aria-expanded', 'false'); };
   const outside = (event: Event) => { if (!element.contains(event.target as Node)) close(); };
   const element = h('div', { class: 'menu', role: 'menu', 'aria-label': label });
@@ -22,7 +22,7 @@ export function menu(anchor: HTMLElement, items: (MenuItem | null)[], label: str
   element.addEventListener('keydown', (event) => {
     event.stopPropagation();
     const all = [...element.querySelectorAll<HTMLButtonElement>('button:not(:disabled)')], at = all.indexOf(document.activeElement as HTMLButtonElement);
-    if (event.key === 'Escape' || event.key === 'Tab') { event.preventDefault(); close(); back?.focus(); }
+    if (event.key === 'Escape' || event.key === 'Tab') { event.preventDefault(); close(); before?.focus(); }
     else if (event.key === 'ArrowDown') { event.preventDefault(); all[(at + 1) % all.length]?.focus(); }
     else if (event.key === 'ArrowUp') { event.preventDefault(); all[(at - 1 + all.length) % all.length]?.focus(); }
     else if (event.key === 'Home') all[0]?.focus();

@@ -126,7 +126,7 @@ export class CellEditor {
       type === 'code' ? python() : type === 'markdown' ? markdown({ codeLanguages: [] }) : [],
       autocompletion({ override: type === 'code' ? [completions(host)] : [], activateOnTyping: true, activateOnTypingDelay: 120, icons: false }),
       keymap.of([
-        { key: 'Escape', run: (view) => { if (completionStatus(view.state)) return false; host.leave(0); return true; } },
+        { key: 'Escape', run: (view) => { if (completionStatus(view.state) === 'active') return false; host.leave(0); return true; } },
         { key: 'ArrowUp', run: edge(-1) },
         { key: 'ArrowDown', run: edge(1) },
         { key: 'Tab', run: (view) => {

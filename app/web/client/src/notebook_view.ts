@@ -235,7 +235,7 @@ export class NotebookView {
       }
     });
     const first = notebook.cells[0];
-    if (first) this.select(first.id, { focus: false, scroll: false });
+    if (first) this.select(first.id, { focus: !document.querySelector('dialog[open]'), scroll: false });
   }
 
   private add(cell: Cell, before: Element | null): void {
