@@ -69,6 +69,29 @@ class AotFunction:
         # The user's own error comes from the user's own operators, after what they had done by then.
         return self.gm(*inputs)
 
+    def explain(self) -> list[dict[str, Any]]:
+        """Each compiled variant as plain data: the code of forward and backward, what is saved and recomputed and why, what is written.
+
+        A variant that could not be compiled has a "reason" instead.
+        """
+        out: list[dict[str, Any]] = []
+        for variant in self.variants.values():
+            if variant is None:
+                out.append({"reason": self.reason})
+                continue
+            names = [n.name for n in variant.forward_graph.placeholders()]
+            backward = variant.backward_graph
+            out.append(
+                {
+                    "forward": variant.forward_graph.code,
+                    "backward": None if backward is None else backward.code,
+                    "decisions": [d.to_json() for d in variant.decisions],
+                    "written": [names[i] for i, _, _ in variant.mutated],
+                    "saved_bytes": sum(d.bytes for d in variant.decisions if d.action == "save"),
+                }
+            )
+        return out
+
     def _key(self, given: list[Any]) -> Any:
         """What of the inputs' gradients the compiled code depends on."""
         needs = tuple([isinstance(t, Tensor) and t.requires_grad for t in given])

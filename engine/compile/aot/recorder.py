@@ -303,7 +303,8 @@ class Recorder:
                 return {"source": resolve_source(code, frame.f_lasti), "module": module_path.current}
             frame = frame.f_back  # type: ignore[assignment]
         if found is not None:
-            return {"source": found.meta.get("source"), "module": found.meta.get("module") or module_path.current}
+            module = found.meta.get("module") or module_path.current
+            return {"source": found.meta.get("source"), "module": module, "origin": found.name}
         return {"source": None, "module": module_path.current}
 
     def _backward_place(self, node: TapeNode) -> dict[str, Any]:
@@ -315,7 +316,8 @@ class Recorder:
                 break
         source = maker.meta.get("source") if maker is not None else resolve_source(node._code, node._offset)
         module = (maker.meta.get("module") if maker is not None else None) or node.module
-        return {"source": source, "module": module, "tape": number, "backward": True}
+        place = {"source": source, "module": module, "tape": number, "backward": True}
+        return place if maker is None else {**place, "origin": maker.name}
 
 
 def _real(array: np.ndarray, dtype: Any, device: str) -> Any:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tapescope import engine as torch
+from tapescope.engine.compile.aot import AotFunction
 from tapescope.engine.compile.aot.mincut import Network
+from tapescope.engine.compile.graph import Graph, GraphModule
 
 from .harness import ahead
 
@@ -60,6 +62,42 @@ def test_decisions_are_plain_data():
     x = torch.randn(4, requires_grad=True)
     variant = compiled(lambda x: x.exp().sin(), x)
     assert all(set(d.to_json()) == {"node", "action", "reason", "bytes"} for d in variant.decisions)
+
+
+def test_explanation_is_plain_data():
+    import json
+
+    x, b = torch.randn(4, requires_grad=True), torch.zeros(4)
+
+    def function(x, b):
+        b.add_(1)
+        return (x @ x).exp() * b
+
+    made = ahead(function, [x, b])
+    made(x, b)
+    (story,) = json.loads(json.dumps(made.explain()))
+    assert "ops.dot" in story["forward"] and "tangent_0" in story["backward"]
+    assert story["written"] == ["a1"]
+    assert {d["action"] for d in story["decisions"]} == {"keep", "save", "recompute"}
+    refused = ahead(lambda x: x.nonzero(), [b])
+    refused(b)
+    assert "nonzero" in refused.explain()[0]["reason"]
+
+
+def test_nodes_know_where_they_come_from():
+    """Forward and backward nodes have the source line and the level-1 node of the operator that the user called."""
+    graph = Graph()
+    a = graph.placeholder("a")
+    first = graph.call_function(torch.exp, (a,))
+    second = graph.call_function(torch.sin, (first,))
+    graph.output((second,))
+    x = torch.randn(4, requires_grad=True)
+    made = AotFunction(GraphModule(graph), [x], lambda gm, specs: gm.forward)
+    made(x)
+    (variant,) = made.variants.values()
+    assert {n.meta.get("origin") for n in variant.forward_graph.graph if n.op == "call_function"} == {"exp", "sin"}
+    cosine = next(n for n in variant.backward_graph.graph if n.name.startswith("cos"))
+    assert cosine.meta["origin"] == "sin" and cosine.meta["backward"] and cosine.meta["tape"] is not None
 
 
 def test_minimum_cut():
