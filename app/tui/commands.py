@@ -343,7 +343,7 @@ class Commands(ToolCommands):
     def help(self) -> None:
         from .help import help_text  # it lists the actions, and those are made from this class
 
-        self.screen.app.push_screen(Reader("Help", help_text(self.screen.look())))
+        self.screen.app.push_screen(Reader("Help", help_text(self.screen.look(), self.screen.keymap)))
 
     async def quit(self) -> None:
         await self.screen.app.action_quit()

@@ -6,8 +6,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .actions import ACTIONS, GROUPS, Action
-from .keymap import shown
+from .actions import ACTIONS, GROUPS, Action, make_keymap
+from .keymap import KeyMap, shown
 from .themes import Look
 
 __all__ = ["help_text"]
@@ -19,8 +19,9 @@ _INTRODUCTION = (
 )
 
 
-def help_text(look: Look) -> RenderableType:
-    """All actions, grouped, each with its keys in command mode, edit mode and the panel."""
+def help_text(look: Look, keymap: KeyMap | None = None) -> RenderableType:
+    """All actions, grouped, each with its name and the keys it has in `keymap` (the usual ones without)."""
+    keymap = keymap or make_keymap()
     parts: list[RenderableType] = [Text(_INTRODUCTION, look.soft)]
     for group in GROUPS:
         parts.append(Text(f"\n{group}", look.strong + look.primary))
@@ -29,16 +30,21 @@ def help_text(look: Look) -> RenderableType:
         table.add_column(ratio=1)
         for action in ACTIONS:
             if action.group == group:
-                what = Text.assemble((action.label, look.strong), ("  ", ""), (action.help, look.muted))
-                table.add_row(Text(_keys(action), look.accent), what)
+                what = Text.assemble(
+                    (action.label, look.strong),
+                    ("  ", ""),
+                    (action.help, look.muted),
+                    (f" [{action.name}]", look.faint),
+                )
+                table.add_row(Text(_keys(action, keymap), look.accent), what)
         parts.append(table)
     return Group(*parts)
 
 
-def _keys(action: Action) -> str:
+def _keys(action: Action, keymap: KeyMap) -> str:
     """The keys of an action; those that are only meant in one mode say so where it is not command mode."""
-    parts = [shown(keys) for keys in action.keys]
-    parts += [shown(keys) for keys in action.command]
-    parts += [f"{shown(keys)} (text)" for keys in action.edit if keys not in action.command]
-    parts += [f"{shown(keys)} (panel)" for keys in action.inspector if keys not in (*action.command, *action.edit)]
+    command, edit, panel = (keymap.keys(mode, action.name) for mode in ("command", "edit", "inspector"))
+    parts = [shown(keys) for keys in command]
+    parts += [f"{shown(keys)} (text)" for keys in edit if keys not in command]
+    parts += [f"{shown(keys)} (panel)" for keys in panel if keys not in (*command, *edit)]
     return ", ".join(parts[:3]) or "Ctrl+P"

@@ -116,6 +116,10 @@ class _Detail(Static):
         self.pairs: list[tuple[str, str]] = []
         self.note: Callable[[], str] = lambda: ""
 
+    def wanted(self, width: int) -> int:
+        """Rows that all facts take, with the rule above them."""
+        return 1 + sum(len(_broken(value, max(8, width - 10))) for _, value in self.pairs)
+
     def render(self) -> Text:
         look = self._look()
         width, height = self.size.width, self.size.height
@@ -273,6 +277,10 @@ class Inspector(Container):
         if pairs != self._detail.pairs or shown != self._detail.display:
             self._detail.pairs = pairs
             self._detail.display = shown
+            # As tall as its text, up to two fifths of the panel; on small screens always the same, which is quieter.
+            least = 7 if self.size.height > 24 else 5
+            wanted = self._detail.wanted(self.size.width)
+            self._detail.styles.height = max(least, min(wanted, self.size.height * 2 // 5))
             self._detail.refresh()
 
     def take_look(self) -> None:
@@ -281,7 +289,6 @@ class Inspector(Container):
             part.refresh()
 
     def on_resize(self) -> None:
-        self._detail.styles.height = 7 if self.size.height > 24 else 5
         self.refresh_head()
 
     def on_descendant_focus(self) -> None:

@@ -9,7 +9,7 @@ A TOML file with a table for each mode; a key or a sequence is given an action's
     [edit]
     "ctrl+d" = "documentation"
 
-`tapescope keys` and the key tester say how a key is written.  What is wrong with the file is told in sentences, and the
+The key tester says how a key is written.  What is wrong with the file is told in sentences, and the
 rest of it still counts.
 """
 

@@ -86,7 +86,7 @@ def draw_output(output: dict[str, Any], width: int, look: Look, *, full: bool = 
 def bundle_kind(data: dict[str, Any]) -> str | None:
     """The MIME type of a bundle that is drawn, None where its plain text is."""
     if "text/plain" in data and "text/html" in data and not data.keys() & _DRAWN_FIRST:
-        if "<table" in joined(data["text/html"])[:20_000].lower():
+        if "<td" in joined(data["text/html"])[:50_000].lower():
             return "text/html"
         return None  # its text form is made for terminals
     if any(mime.startswith("application/vnd.tapescope.") for mime in data) and "text/plain" in data:

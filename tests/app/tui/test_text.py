@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -172,3 +173,88 @@ def test_our_themes_can_be_read():
             assert _contrast(style.color.name, look.background) >= 4.5, (theme.name, style)
         for part, style in look.syntax.items():
             assert _contrast(style.color.name, look.surface) >= 4.4, (theme.name, part)
+
+
+def png(width, height, kind, rows, depth=8, extra=b""):
+    """A PNG of raw filtered rows."""
+    import struct
+    import zlib
+
+    def chunk(name, body):
+        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+    head = struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + extra + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    )
+
+
+def test_every_filter_of_png_is_undone():
+    """The same four pixels a row, written with each of the five filters."""
+    from tapescope.app.tui.image_view import decode_png
+
+    a, b = bytes(range(10, 22)), bytes(range(200, 212))
+    sub = bytes([b[i] if i < 3 else (b[i] - b[i - 3]) & 255 for i in range(12)])
+    up = bytes([(b[i] - a[i]) & 255 for i in range(12)])
+    average = bytes([(b[i] - ((b[i - 3] if i > 2 else 0) + a[i]) // 2) & 255 for i in range(12)])
+
+    def paeth(i):
+        left, above, corner = (b[i - 3], a[i], a[i - 3]) if i > 2 else (0, a[i], 0)
+        p = left + above - corner
+        return min((abs(p - left), 0, left), (abs(p - above), 1, above), (abs(p - corner), 2, corner))[2]
+
+    fourth = bytes([(b[i] - paeth(i)) & 255 for i in range(12)])
+    for kind, row in ((0, b), (1, sub), (2, up), (3, average), (4, fourth)):
+        pixels = decode_png(png(4, 2, 2, b"\0" + a + bytes([kind]) + row))
+        assert pixels.tobytes() == a + b, kind
+
+
+def test_palettes_grey_and_small_depths_are_read():
+    """One bit a pixel, a palette with transparency, grey with alpha."""
+    import struct
+    import zlib
+
+    from tapescope.app.tui.image_view import CannotDecode, decode_png
+
+    bits = decode_png(png(8, 1, 0, b"\0\xa0", depth=1))
+    assert bits[0, :3, 0].tolist() == [255, 0, 255]
+    table = b"PLTE" + bytes([1, 2, 3, 4, 5, 6])
+    extra = struct.pack(">I", 6) + table + struct.pack(">I", zlib.crc32(table))
+    clear = b"tRNS" + b"\x80"
+    extra += struct.pack(">I", 1) + clear + struct.pack(">I", zlib.crc32(clear))
+    colours = decode_png(png(2, 1, 3, b"\0\x00\x01", extra=extra))
+    assert colours.tolist() == [[[1, 2, 3, 128], [4, 5, 6, 255]]]
+    assert decode_png(png(1, 1, 4, b"\0\x07\x09")).tolist() == [[[7, 7, 7, 9]]]
+    for broken in (b"", b"\x89PNG\r\n\x1a\n", png(4, 2, 2, b"\0"), png(4, 2, 2, b"\x09" * 26)):
+        with pytest.raises(CannotDecode):
+            decode_png(broken)
+
+
+def test_an_image_is_drawn_in_half_blocks_no_wider_than_asked():
+    """Two pixels a character; a large image is averaged down."""
+    from tapescope.app.tui.image_view import draw_image
+
+    red, blue = bytes([255, 0, 0]), bytes([0, 0, 255])
+    lines = draw_image(png(40, 2, 2, b"\0" + red * 40 + b"\0" + blue * 40), 80, "#000000")
+    assert [line.plain for line in lines] == ["▀" * 40]
+    style = lines[0].spans[0].style
+    assert style.color.triplet == (255, 0, 0) and style.bgcolor.triplet == (0, 0, 255)
+    large = draw_image(png(300, 100, 0, (b"\0" + bytes(300)) * 100), 50, "#000000")
+    assert len(large[0].plain) == 50 and len(large) == 8
+
+
+def test_html_tables_become_grids():
+    """Headings, numbers at the right, columns that do not fit are counted."""
+    from tapescope.app.tui.html_view import draw_table, read_tables
+
+    look = look_of(DARK, {})
+    page = (
+        "<style>x</style><table><caption>Runs</caption><tr><th></th><th>loss</th></tr>"
+        "<tr><th>a</th><td>1.5</td></tr><tr><th>b</th><td>10.25</td></tr></table>"
+    )
+    (table,) = read_tables(page)
+    lines = [line.plain.rstrip() for line in draw_table(table, 40, look)]
+    assert lines == ["Runs", "     loss", "─────────", "a     1.5", "b   10.25"]
+    wide = "<table><tr>" + "".join(f"<td>column{n}</td>" for n in range(30)) + "</tr></table>"
+    lines = draw_table(read_tables(wide)[0], 60, look)
+    assert all(line.cell_len <= 60 for line in lines) and "columns more" in lines[-1].plain
