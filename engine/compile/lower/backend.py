@@ -43,6 +43,11 @@ def _lowered(program: Any) -> Callable[..., Any]:
     from .replay.numpy_program import NumpySegment
     from .schedule.fuse import Caps
 
+    if program.backend == "webgpu":
+        from .replay.webgpu import GpuSegment
+
+        # Threads do not meet: each walks its own row, and what it needs again it computes again.
+        return GpuSegment(assemble(program, Caps(buffers=7, keep=1 << 30, rows_only=True, contiguous_rows=False)))
     if program.backend != "cpu":
         raise NotImplementedError(f"there are no generated kernels for device {program.backend!r}")
     if find() is None or threads() is None or HEADER is None:

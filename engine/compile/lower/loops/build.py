@@ -327,7 +327,7 @@ class _Emitter:
         self.order = order
         inner = b.inner
         self.flat = False
-        if inner is None:
+        if inner is None or not inner:
             if len(order) > 1:
                 self.outer, self.row = order[:-1], order[-1:]
             else:
@@ -429,6 +429,7 @@ class _Emitter:
                 loops[0].grid = True
                 k.grid = loops[0]
         k.body = self.scopes[0]
+        k.rows = list(self.outer)
         self._chunk()
         k.buffers = list(self.buffers.values())
         k.origins = list(dict.fromkeys(o for a in b.group.anchors for o in self._origins_of(a)))

@@ -118,6 +118,9 @@ class Kernel:
 
     reads: list[Buffer] = field(default_factory=list)
     writes: list[Buffer] = field(default_factory=list)
+    rows: list[str] = field(default_factory=list)
+    """The loop variables outside of its rows, whose turns do not depend on one another."""
+
     checks: bool = False
     """Whether it finds indices out of range."""
 

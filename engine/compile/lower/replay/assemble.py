@@ -17,7 +17,7 @@ from ..loops.scalar import BYTES
 from ..schedule.anchors import affine, below
 from ..schedule.fuse import Caps, Schedule, Unit, bare, schedule
 from ..simplify.decompose import is_number
-from ..simplify.layout import rewrite
+from ..simplify.layout import rewrite, split_reductions
 from ..simplify.translate import Program
 from ..values import Value
 
@@ -72,6 +72,8 @@ class Assembly:
 def assemble(program: Program, caps: Caps | None = None) -> Assembly:
     """Schedule a program, build its kernels, and number its memory."""
     rewrite(program)
+    if caps is not None and caps.rows_only:
+        split_reductions(program)
     plan = schedule(program, caps)
     return _Assembler(program, plan, caps or Caps()).run()
 

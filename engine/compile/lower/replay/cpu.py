@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ....backends.base import backend as backend_of
-from ....dtypes import DTYPES
-from ....state import state
-from ....tensor import Tensor, wrap
-from ...graph.primitives import runner
+from ....tensor import wrap
 from ..cache import compiler as cc
 from ..loops.index import Ix, evaluate
 from ..loops.scalar import BYTES, NUMPY
@@ -26,8 +22,10 @@ from ..memory.plan import Layout, Need, lay_out
 from ..print_c.program import File, write
 from ..schedule.anchors import affine
 from ..schedule.fuse import bare
-from ..values import Slot, Value, canonical
+from ..values import Value, canonical
 from .assemble import Assembly, Step
+from .calls import run_call
+from .common import Outputs
 
 
 class Context(ctypes.Structure):
@@ -64,14 +62,13 @@ class Prepared:
     objects: Any = None
 
 
-class Segment:
+class Segment(Outputs):
     """A compiled program, called with the tensors (and numbers) of the graph's inputs."""
 
     def __init__(self, assembly: Assembly):
         compiler, threads = cc.find(), cc.threads()
         assert compiler is not None and threads is not None and HEADER is not None
-        self.assembly = assembly
-        self.program = assembly.program
+        super().__init__(assembly)
         blas = cc.blas()
         self.file: File = write(assembly, blas is not None)
         path, self.cached = compiler.build(self.file.text, "segment")
@@ -82,7 +79,6 @@ class Segment:
         self.one_thread = cc.single_thread() if blas else None
         self.lock = threading.Lock()
         self.backend = backend_of("cpu")
-        self.symbols = sorted(self.program.sizes)
         self.prepared: dict[tuple[int, ...], Prepared] = {}
         self.stretches = self._stretches()
         inputs = self.program.inputs
@@ -211,21 +207,6 @@ class Segment:
         return [k for k, o in enumerate(self.program.outputs) if o.value is None]
 
     # -- running --------------------------------------------------------------------------------
-
-    def sizes(self, tensors: tuple[Any, ...]) -> tuple[int, ...]:
-        """The values of the symbolic sizes in a call."""
-        values: dict[str, int] = {}
-        later = []
-        for name in self.symbols:
-            where = self.program.sizes[name]
-            if isinstance(where[0], int):
-                i, d = where
-                values[name] = int(tensors[i]) if d is None else tensors[i]._data.shape[d]
-            else:
-                later.append((name, where))
-        for name, (atom, kind) in later:
-            values[name] = kind({((atom, 1),): 1}).evaluate(values)
-        return tuple(values[s] for s in self.symbols)
 
     def __call__(self, *tensors: Any) -> Any:
         with self.lock:
@@ -400,10 +381,7 @@ class Segment:
         written = {o: i for i, o in program.written.items()}
         for k, o in enumerate(program.outputs):
             if o.value is None:
-                plain = o.plain
-                if type(plain).__name__ in ("SymInt", "SymFloat"):
-                    plain = plain.evaluate(self._numbers(tensors))
-                out[k] = plain
+                out[k] = self.plain(o.plain, tensors, self._values(p))
                 continue
             base = self._result(k)
             if k in written:
@@ -436,14 +414,7 @@ class Segment:
                 if array.shape != shape:
                     array = array.reshape(shape)
                 out[k] = wrap(array, spec.dtype, self.backend)
-        return _filled(program.structure, out)
-
-    def _numbers(self, tensors: tuple[Any, ...]) -> dict[str, Any]:
-        values: dict[str, Any] = dict(zip(self.symbols, self.sizes(tensors), strict=True))
-        for i, (name, v) in enumerate(zip(self.program.input_names, tensors, strict=False)):
-            if not isinstance(v, Tensor):
-                values[name] = v
-        return values
+        return self.filled(out)
 
 
 def _ordered(shape: tuple[int, ...], dtype: np.dtype, order: tuple[int, ...]) -> np.ndarray:
@@ -454,35 +425,4 @@ def _ordered(shape: tuple[int, ...], dtype: np.dtype, order: tuple[int, ...]) ->
     return np.empty([shape[d] for d in order], dtype).transpose(back)
 
 
-def run_call(v: Value, operands: list[Any], home: Any) -> list[np.ndarray]:
-    """The arrays that an engine kernel, or a function of tensors, gives for operand arrays."""
-    call = v.data
-
-    def filled(a: Any) -> Any:
-        if isinstance(a, Slot):
-            x = operands[a.position]
-            return wrap(x, _dtype(v.args[a.position]), home)
-        return type(a)(filled(x) for x in a) if type(a) in (tuple, list) else a
-
-    arguments = [filled(a) for a in call.arguments]
-    before, state.grad_enabled = state.grad_enabled, False
-    try:
-        function: Callable[..., Any] = runner(call.op) if hasattr(call.op, "list_input") else call.op
-        made = function(*arguments)
-    finally:
-        state.grad_enabled = before
-    return [np.asarray(t._data) for t in (made if isinstance(made, tuple) else (made,))]
-
-
-def _dtype(v: Value) -> Any:
-    name = NUMPY.get(v.dtype) or v.dtype.removeprefix("opaque ")
-    return DTYPES[name]
-
-
-def _filled(structure: Any, values: list[Any]) -> Any:
-    if isinstance(structure, list):
-        return tuple([_filled(s, values) for s in structure])
-    return values[structure]
-
-
-__all__ = ["Ix", "Segment", "run_call"]
+__all__ = ["Ix", "Segment"]

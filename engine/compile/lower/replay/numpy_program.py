@@ -23,7 +23,9 @@ from ..schedule.anchors import affine
 from ..schedule.fuse import bare
 from ..values import Value
 from .assemble import Assembly
-from .cpu import _filled, _ordered, run_call
+from .calls import run_call
+from .common import Outputs
+from .cpu import _ordered
 
 
 class OutOfRange(IndexError):
@@ -56,12 +58,11 @@ def namespace() -> dict[str, Any]:
     }  # fmt: skip
 
 
-class NumpySegment:
+class NumpySegment(Outputs):
     """A compiled program, called with the tensors (and numbers) of the graph's inputs."""
 
     def __init__(self, assembly: Assembly):
-        self.assembly, self.program = assembly, assembly.program
-        self.symbols = sorted(self.program.sizes)
+        super().__init__(assembly)
         place = {name: i for i, name in enumerate(self.symbols)}
         self.backend = backend_of("cpu")
         self.lock = threading.Lock()
@@ -90,21 +91,6 @@ class NumpySegment:
         self.numbers = [(i, assembly.numbers[v]) for i, v in enumerate(self.program.inputs) if v is not None and v in assembly.numbers]
         self.memory: dict[tuple[int, ...], dict[int, np.ndarray]] = {}
         self.launches = 0
-
-    def sizes(self, tensors: tuple[Any, ...]) -> tuple[int, ...]:
-        """The values of the symbolic sizes in a call."""
-        values: dict[str, int] = {}
-        later = []
-        for name in self.symbols:
-            where = self.program.sizes[name]
-            if isinstance(where[0], int):
-                i, d = where
-                values[name] = int(tensors[i]) if d is None else tensors[i]._data.shape[d]
-            else:
-                later.append((name, where))
-        for name, (atom, kind) in later:
-            values[name] = kind({((atom, 1),): 1}).evaluate(values)
-        return tuple(values[s] for s in self.symbols)
 
     def _arena(self, sizes: tuple[int, ...]) -> dict[int, np.ndarray]:
         """Memory of intermediate results, by slot, in one arena."""
@@ -243,14 +229,7 @@ class NumpySegment:
         written = {o: i for i, o in program.written.items()}
         for k, o in enumerate(program.outputs):
             if o.value is None:
-                plain = o.plain
-                if type(plain).__name__ in ("SymInt", "SymFloat"):
-                    known = dict(values)
-                    for name, t in zip(program.input_names, tensors, strict=False):
-                        if not hasattr(t, "_data"):
-                            known[name] = t
-                    plain = plain.evaluate(known)
-                out[k] = plain
+                out[k] = self.plain(o.plain, tensors, values)
                 continue
             base = bare(o.value)
             if k in written:
@@ -273,7 +252,7 @@ class NumpySegment:
                 assert o.spec is not None
                 shape = tuple(evaluate(n, values) for n in o.value.shape)
                 out[k] = wrap(array.reshape(shape), o.spec.dtype, self.backend)
-        return _filled(program.structure, out)
+        return self.filled(out)
 
 
 __all__ = ["NumpySegment"]

@@ -99,8 +99,9 @@ def live(roots: Iterable[Value]) -> list[Value]:
     return order
 
 
-def choose(order: list[Value], stored: set[Value]) -> set[Value]:
-    """The anchors among `order`. `stored` are the values that memory must hold whatever is fused."""
+def choose(order: list[Value], stored: set[Value], buffers: int | None = None) -> set[Value]:
+    """The anchors among `order`. `stored` are the values that memory must hold whatever is fused; no anchor reads more than `buffers`
+    arrays."""
     users = users_of(order)
     anchors = {v for v in order if v.kind == "reduce"} | {v for v in stored if v.kind in FLOATING_KINDS}
     readers: dict[Value, set[int]] = {}
@@ -118,11 +119,33 @@ def choose(order: list[Value], stored: set[Value]) -> set[Value]:
         readers[v] = found
         if v.kind == "point" and v not in anchors and len(found) > 1 and v.rank and _dear(v, anchors) >= DEAR:
             anchors.add(v)
+    if buffers is not None:
+        _limit(order, anchors, buffers - 1)
     return anchors
 
 
+def _limit(order: list[Value], anchors: set[Value], most: int) -> None:
+    """Make anchors of operands until nothing reads more than `most` arrays."""
+    reads: dict[Value, set[Value]] = {}
+
+    def seen(v: Value) -> set[Value]:
+        return {v} if v in anchors or v.kind not in FLOATING_KINDS else reads[v]
+
+    for v in order:
+        if v.kind not in FLOATING_KINDS and v not in anchors:
+            continue
+        while True:
+            found = set().union(*[seen(a) for a in v.args]) if v.args else set()
+            largest = max((a for a in v.args if a.kind in FLOATING_KINDS and a not in anchors), key=lambda a: len(reads[a]), default=None)
+            if len(found) <= most or largest is None or len(reads[largest]) < 2:
+                break
+            anchors.add(largest)
+        reads[v] = found
+
+
 def _dear(v: Value, anchors: set[Value]) -> int:
-    total, seen, todo = 0, set(), [v]
+    """What computing a value again costs: its operations, and the arrays that are read beyond one."""
+    total, arrays, seen, todo = 0, 0, set(), [v]
     while todo:
         x = todo.pop()
         if x in seen:
@@ -130,5 +153,10 @@ def _dear(v: Value, anchors: set[Value]) -> int:
         seen.add(x)
         if x.kind == "point":
             total += formula_cost(x.data)
-        todo.extend(a for a in x.args if a.kind in FLOATING_KINDS and a not in anchors)
-    return total
+        for a in x.args:
+            if a.kind in FLOATING_KINDS and a not in anchors:
+                todo.append(a)
+            elif a not in seen and a.numel() == v.numel():
+                seen.add(a)
+                arrays += 1
+    return total + 2 * max(0, arrays - 1)

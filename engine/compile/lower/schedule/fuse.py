@@ -29,6 +29,9 @@ class Caps:
     keep: int = 6
     """The cost from which on a value that a later walk over a row needs is kept rather than computed again."""
 
+    rows_only: bool = False
+    """Whether every reduction of a kernel runs over its rows: devices whose threads do not meet."""
+
     contiguous_rows: bool = True
     """Whether rows must lie in memory element after element."""
 
@@ -85,7 +88,7 @@ def schedule(program: Program, caps: Caps | None = None) -> Schedule:
     results = [None if o.value is None else bare(o.value) for o in program.outputs]
     order = live(r for r in results if r is not None)
     stored = _stored(order, results)
-    anchors = choose(order, stored)
+    anchors = choose(order, stored, caps.buffers)
     return _Scheduler(order, stored, anchors, caps, results).run()
 
 
@@ -115,6 +118,13 @@ class _Scheduler:
         self.placed: set[Value] = set()
         self.refused: list[dict[str, str]] = []
         self.drawn: Unit | None = None
+        self.consumers: dict[Value, set[Value]] = {}
+        """The anchors and library values that read an anchor."""
+        if caps.buffers is not None:
+            for v in order:
+                if v in anchors or v.kind in LIBRARY_KINDS:
+                    for leaf in self._leaves(v):
+                        self.consumers.setdefault(leaf, set()).add(v)
 
     def run(self) -> Schedule:
         for v in self.order:
@@ -213,9 +223,15 @@ class _Scheduler:
         self.units.append(unit)
         assert unit.group is not None
         unit.group.settled = set(self.placed)
-        unit.group.contiguous_rows = self.caps.contiguous_rows
+        unit.group.contiguous_rows, unit.group.rows_only = self.caps.contiguous_rows, self.caps.rows_only
         unit.group.begin(anchor)
         self._settle(unit, anchor, leaves)
+
+    def _buffers(self, group: Group) -> int:
+        """How many buffers a kernel of the group binds at most."""
+        reads = {v for v in group.reads if v.kind != "number"}
+        mine = set(group.anchors)
+        return len(reads) + len([a for a in group.anchors if a in self.stored or not self.consumers.get(a, set()) <= mine])
 
     def _settle(self, unit: Unit, anchor: Value, leaves: Iterable[Value]) -> None:
         self.unit_of[anchor] = unit
@@ -233,7 +249,7 @@ class _Scheduler:
         trial.settled = self.placed - set(trial.anchors)
         trial.add(anchor, trial.place(anchor))
         if self.caps.buffers is not None:
-            count = len(trial.reads) + len([a for a in trial.anchors if a in self.stored or a.kind == "reduce"])
+            count = self._buffers(trial)
             if count > self.caps.buffers:
                 raise Refused(
                     f"together they need {count} buffers; a kernel of the device can bind {self.caps.buffers}"
@@ -279,7 +295,7 @@ class _Scheduler:
         order = [v for v in self.order if v in u.group.anchors or v in later.group.anchors]
         trial = Group(u.number)
         trial.settled = self.placed - set(order)
-        trial.contiguous_rows = self.caps.contiguous_rows
+        trial.contiguous_rows, trial.rows_only = self.caps.contiguous_rows, self.caps.rows_only
         first = max(order, key=_elements)  # the larger loops first, so that the others find their places in them
         if self._leaves(first).keys() & set(order):
             first = order[0]

@@ -45,7 +45,7 @@ class Group:
     def copy(self) -> Group:
         """A group to try something on."""
         out = Group(self.number)
-        out.contiguous_rows, out._splits = self.contiguous_rows, self._splits
+        out.contiguous_rows, out.rows_only, out._splits = self.contiguous_rows, self.rows_only, self._splits
         out.ranges.update(self.ranges)
         out.index = dict(self.index)
         out.reads = {k: list(v) for k, v in self.reads.items()}
@@ -189,6 +189,12 @@ class Group:
         for r in used:
             if r.kind == "reduce":
                 self._consume(r)
+        if self.rows_only and anchor.kind == "reduce":
+            over = frozenset(domain - {n for d, i in enumerate(index) if d not in anchor.data[1] for n in i.variables()})
+            if self.inner is None:
+                self.inner = over
+            elif over != self.inner:
+                raise Refused("its sum runs over other loops than the kernel's rows, and threads of this device do not meet")
         self._settle_rows(frozenset(domain))
         kept = tuple(i for d, i in enumerate(index) if anchor.kind != "reduce" or d not in anchor.data[1])
         self.anchors.append(anchor)
@@ -279,6 +285,9 @@ class Group:
                 raise Refused("walking over its rows would jump through memory")
             self.inner = over
         self.consumed.add(r)
+
+    rows_only = False
+    """Whether every reduction must run over the rows of the kernel."""
 
     contiguous_rows = True
     """Whether rows must lie in memory element after element (on a CPU, whose lanes read neighbours)."""

@@ -60,4 +60,45 @@ def _products(program: Program, order: list[Value], roots: Iterable[Value]) -> N
             program.rewrites["transposed products"] += 1
 
 
-__all__ = ["canonical", "rewrite", "swapped"]
+LONGEST = 1024
+"""Elements that one thread adds up, on devices whose threads do not meet."""
+
+
+def split_reductions(program: Program) -> None:
+    """Long reductions in two stages, on devices whose threads do not meet: parts by many threads, then the parts."""
+    roots = [o.value for o in program.outputs if o.value is not None]
+    for v in live(roots):
+        if v.kind != "reduce" or v.data[0].startswith("arg"):
+            continue
+        function, dims = v.data
+        x = v.args[0]
+        kept = [d for d in range(x.rank) if d not in dims]
+        long = 1
+        for d in dims:
+            n = x.shape[d].number
+            long = 0 if n is None else long * n
+        few = 1
+        for d in kept:
+            few *= x.shape[d].number or 1 << 30
+        if long <= LONGEST or few > 1 << 14:
+            continue
+        parts = next((p for p in range(-(-long // LONGEST), long + 1) if long % p == 0), long)
+        if parts > 1 << 16 or parts == long:
+            parts = next((p for p in range(2, long + 1) if long % p == 0 and p * p >= long), long)
+        if parts == long:
+            continue
+        before = len(program.values.made)
+        values = program.values
+        flat = values.reshape(values.permute(x, [*kept, *dims]), [*[x.shape[d] for d in kept], parts, long // parts])
+        partial = values.reduce(function, flat, (len(kept) + 1,), dtype=v.dtype)
+        for i, made in enumerate(values.made[before:]):
+            made.order = v.order - 0.5 + i * 1e-3
+            made.origins.update(v.origins)
+        v.args, v.data = (partial,), (function, (len(kept),))
+        program.rewrites["long reductions in two stages"] += 1
+        if parts > LONGEST:
+            split_reductions(program)
+            return
+
+
+__all__ = ["canonical", "rewrite", "split_reductions", "swapped"]

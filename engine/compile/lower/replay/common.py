@@ -1,0 +1,61 @@
+"""What segments of all devices share: symbolic sizes, plain numbers among inputs and results, the shape of what is returned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .assemble import Assembly
+
+
+class Outputs:
+    """Base of segments: an assembly, and what of a call does not depend on the device."""
+
+    def __init__(self, assembly: Assembly):
+        self.assembly, self.program = assembly, assembly.program
+        self.symbols = sorted(self.program.sizes)
+
+    def sizes(self, tensors: tuple[Any, ...]) -> tuple[int, ...]:
+        """The values of the symbolic sizes in a call, in the order of `symbols`."""
+        if not self.symbols:
+            return ()
+        values: dict[str, int] = {}
+        later = []
+        for name in self.symbols:
+            where = self.program.sizes[name]
+            if isinstance(where[0], int):
+                i, d = where
+                values[name] = int(tensors[i]) if d is None else tensors[i]._data.shape[d]
+            else:
+                later.append((name, where))
+        for name, (atom, kind) in later:
+            values[name] = kind({((atom, 1),): 1}).evaluate(values)
+        return tuple(values[s] for s in self.symbols)
+
+    def named(self, tensors: tuple[Any, ...], values: dict[str, int]) -> dict[str, Any]:
+        """Sizes and numbers by the names of their symbols."""
+        out: dict[str, Any] = dict(values)
+        for name, t in zip(self.program.input_names, tensors, strict=False):
+            if not hasattr(t, "_data"):
+                out[name] = t
+        return out
+
+    def number(self, v: Any, tensors: tuple[Any, ...], held: Any) -> float:
+        """A number that a kernel is given."""
+        return float(tensors[v.data])
+
+    def plain(self, value: Any, tensors: tuple[Any, ...], values: dict[str, int]) -> Any:
+        """A result that is no tensor; symbolic ones become numbers."""
+        if type(value).__name__ in ("SymInt", "SymFloat"):
+            return value.evaluate(self.named(tensors, values))
+        return value
+
+    def filled(self, results: list[Any]) -> Any:
+        """The results in the structure that the graph returns."""
+        return fill(self.program.structure, results)
+
+
+def fill(structure: Any, values: list[Any]) -> Any:
+    """Numbers of results replaced by the results; lists become tuples."""
+    if isinstance(structure, list):
+        return tuple([fill(s, values) for s in structure])
+    return values[structure]

@@ -1,0 +1,253 @@
+"""Running an assembly on WebGPU: a prepared list of launches through the device's recorder.
+
+Intermediate results are blocks of the device's pool, taken when first written and given back after their last use; the pool hands
+the same buffers out in the same order each time, so bind groups are made once. Products and what has no kernel here go through the
+engine's own kernels.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from typing import Any
+
+from .....webgpu_kernels.wgsl import fold
+from ....backends.base import backend as backend_of
+from ....backends.webgpu.array import GpuArray, row_major
+from ....dtypes import DTYPES
+from ....tensor import wrap
+from ..loops.form import Buffer
+from ..loops.index import evaluate
+from ..loops.scalar import CODES, NUMPY
+from ..print_c.program import notes
+from ..print_wgsl.text import GROUP, Printed, Printer
+from ..schedule.anchors import affine
+from ..schedule.fuse import bare
+from ..values import Value, canonical
+from .assemble import Assembly, Step
+from .calls import run_call
+from .common import Outputs
+
+
+class GpuSegment(Outputs):
+    """A compiled program, called with the tensors (and numbers) of the graph's inputs."""
+
+    def __init__(self, assembly: Assembly):
+        super().__init__(assembly)
+        self.backend: Any = backend_of("webgpu")
+        self.lock = threading.RLock()
+        self.printed: dict[int, Printed] = {}
+        note = notes(self.program)
+        for k, step in enumerate(assembly.steps):
+            if step.kind == "kernel":
+                assert step.kernel is not None
+                self.printed[k] = Printer(step.kernel, self._code, note, f"k{k}_{step.kernel.name.split('_', 1)[-1]}").print()
+        self.bound = [
+            (i, assembly.slots[v]) for i, v in enumerate(self.program.inputs) if v is not None and v in assembly.slots
+        ]
+        self.pipelines: dict[int, int] = {}
+        self.device: Any = None
+        self.last: dict[int, list[int]] = {}
+        self._lifetimes()
+        self.launches = 0
+
+    def _code(self, b: Buffer) -> str:
+        return self.backend.code(DTYPES[NUMPY[b.dtype]])
+
+    def _lifetimes(self) -> None:
+        """After which step the memory of each intermediate result is free."""
+        a = self.assembly
+        keep = {a.slots[a.root(bare(o.value))] for o in self.program.outputs if o.value is not None and a.root(bare(o.value)) in a.slots}
+        keep |= {s for _, s in self.bound}
+        final: dict[int, int] = {}
+        for k, step in enumerate(a.steps):
+            for v in (*step.reads, *step.writes):
+                s = a.slots.get(a.root(v))
+                if s is not None and s not in keep and a.root(v).kind != "constant":
+                    final[s] = k
+        for s, k in final.items():
+            self.last.setdefault(k, []).append(s)
+
+    def __call__(self, *tensors: Any) -> Any:
+        with self.lock:
+            return self._run(tensors)
+
+    def _run(self, tensors: tuple[Any, ...]) -> Any:
+        a = self.assembly
+        device = self.backend.device
+        if device is not self.device:
+            self.device = device
+            self.pipelines = {k: device.pipeline(p.shader) for k, p in self.printed.items()}
+        sizes = self.sizes(tensors)
+        values = dict(zip(self.symbols, sizes, strict=True))
+        held: dict[int, GpuArray] = {}
+        for i, s in self.bound:
+            held[s] = self._input(tensors[i]._data, i)
+        for v, s in a.slots.items():
+            if v.kind == "constant":
+                held[s] = v.data._data
+        for k, step in enumerate(a.steps):
+            if step.kind == "kernel":
+                self._launch(k, step, held, values, tensors)
+            elif step.kind == "product":
+                self._product(step, held, values)
+            else:
+                self._call(step, held, values, tensors)
+            for s in self.last.get(k, ()):
+                held.pop(s, None)
+        self.launches += 1
+        return self._results(tensors, values, held)
+
+    def _input(self, array: GpuArray, i: int) -> GpuArray:
+        v = self.program.inputs[i]
+        assert v is not None
+        if v.strides is None:
+            if array.contiguous:
+                return array
+        elif array.strides == tuple(s.number for s in v.strides) or all(
+            n == 1 or s.number == t for n, s, t in zip(array.shape, v.strides, array.strides, strict=True)
+        ):
+            return array
+        if i in self.assembly.direct.values():
+            raise NotImplementedError("an input that is written lies otherwise in memory than when it was compiled")
+        made = self.backend.empty(array.shape, array.dtype)
+        self.backend.copy(made, array)
+        return made
+
+    def _array(self, v: Value, held: dict[int, GpuArray], values: Any) -> GpuArray:
+        """The memory of a value, taken from the pool where it has none yet."""
+        a = self.assembly
+        root = a.root(v)
+        s = a.slots[root]
+        found = held.get(s)
+        if found is None:
+            shape = tuple([n.number if n.number is not None else evaluate(n, values) for n in root.shape])
+            if root.strides is not None:
+                order = sorted(range(len(shape)), key=lambda d: -(root.strides[d].number or 0))  # type: ignore[index]
+                dense = row_major(tuple(shape[d] for d in order))
+                steps = [0] * len(shape)
+                for d, t in zip(order, dense, strict=True):
+                    steps[d] = t
+                flat = self.backend.empty(shape, DTYPES[NUMPY[root.dtype]])
+                found = GpuArray(flat.block, flat.dtype, shape, tuple(steps), 0, False)
+            else:
+                found = self.backend.empty(shape, DTYPES[NUMPY[root.dtype]])
+            held[s] = found
+        return found
+
+    def _launch(self, k: int, step: Step, held: Any, values: Any, tensors: Any) -> None:
+        p = self.printed[k]
+        device = self.device
+        arrays = {b.name: self._array(b.value, held, values) for b in p.bindings}
+        handles = [arrays[b.name].block.handle for b in p.bindings]
+        for i, b in enumerate(p.bindings):
+            if b.name in p.wide and arrays[b.name].offset % 4:
+                self._aligned(p, i, arrays, handles)
+        if len(set(handles)) != len(handles):
+            self._separate(p, arrays, handles)
+        threads = p.threads.number if p.threads.number is not None else evaluate(p.threads, values)
+        code = 0
+        if p.checks:
+            fault, code = device.guard("compile", "index {index} is out of range")
+            handles.append(fault)
+        words: list[int] = []
+        for kind, what in p.words:
+            if kind == "offset":
+                words.append(arrays[what.name].offset)
+            elif kind == "size":
+                words.append(values[what] & 0xFFFFFFFF)
+            elif kind == "threads":
+                words.append(threads)
+            elif kind == "code":
+                words.append(code)
+            else:
+                words.append(struct.unpack("<I", struct.pack("<f", self.number(what.value, tensors, held)))[0])
+        if threads:
+            device.launch(self.pipelines[k], fold(-(-threads // GROUP)), handles, words)
+
+    def _aligned(self, p: Printed, i: int, arrays: dict[str, GpuArray], handles: list[int]) -> None:
+        """An input that does not begin at a multiple of four elements is copied; one that is written cannot be."""
+        name = p.bindings[i].name
+        if p.shader.access[i] == "w":
+            raise NotImplementedError("a tensor that is written begins where four elements cannot be written at once")
+        x = arrays[name]
+        made = self.backend.empty(x.shape, x.dtype)
+        self.backend.copy(made, x)
+        arrays[name], handles[i] = made, made.block.handle
+
+    def _separate(self, p: Printed, arrays: dict[str, GpuArray], handles: list[int]) -> None:
+        """A buffer that is bound twice and written once cannot be: what is read only is copied before."""
+        written = {b.name for b, letter in zip(p.bindings, p.shader.access, strict=False) if letter == "w"}
+        targets = {arrays[n].block.handle for n in written}
+        for i, b in enumerate(p.bindings):
+            x = arrays[b.name]
+            if b.name not in written and x.block.handle in targets:
+                made = self.backend.empty(x.shape, x.dtype)
+                self.backend.copy(made, x)
+                arrays[b.name] = made
+                handles[i] = made.block.handle
+
+    def _operand(self, v: Value, base: Value, held: Any, values: Any) -> GpuArray:
+        array = self._array(base, held, values)
+        if v is base:
+            return array
+        seen = affine(v, self.assembly.held)
+        if seen is None:
+            raise NotImplementedError("a library call reads a value that is no strided view")
+        _, steps, start = seen
+        shape = tuple(evaluate(n, values) for n in v.shape)
+        strides = tuple(evaluate(s, values) for s in steps)
+        return self.backend.view(GpuArray(array.block, array.dtype, (), (), array.offset), shape, strides, evaluate(start, values))
+
+    def _product(self, step: Step, held: Any, values: Any) -> None:
+        v = step.value
+        assert v is not None
+        operands = [self._operand(a, r, held, values) for a, r in zip(v.args, step.reads, strict=True)]
+        held[self.assembly.slots[self.assembly.root(v)]] = self.backend.kernels["mm"](*operands)
+
+    def _call(self, step: Step, held: Any, values: Any, tensors: Any) -> None:
+        v = step.value
+        assert v is not None
+        operands = [self._operand(a, r, held, values) for a, r in zip(v.args, step.reads, strict=True)]
+        made = run_call(v, operands, self.backend)
+        for item in step.writes:
+            array = made[item.data]
+            if item.dtype in NUMPY and not array.contiguous or any(array.block is o.block for o in operands):
+                fresh = self.backend.empty(array.shape, array.dtype)
+                self.backend.copy(fresh, array)
+                array = fresh
+            held[self.assembly.slots[self.assembly.root(item)]] = array
+
+    def _results(self, tensors: Any, values: Any, held: dict[int, GpuArray]) -> Any:
+        a, program = self.assembly, self.program
+        out: list[Any] = [None] * len(program.outputs)
+        written = {o: i for i, o in program.written.items()}
+        for k, o in enumerate(program.outputs):
+            if o.value is None:
+                out[k] = self.plain(o.plain, tensors, values)
+                continue
+            base = bare(o.value)
+            if k in written:
+                target = tensors[written[k]]
+                if k in a.copied:
+                    array = self._array(base, held, values)
+                    shaped = GpuArray(array.block, array.dtype, target._data.shape, row_major(target._data.shape), array.offset)
+                    self.backend.copy(target._data, shaped)
+                if written[k] in program.counted:
+                    target._storage.version += 1
+                out[k] = target
+            elif base.kind == "input":
+                out[k] = tensors[base.data]
+            elif base.kind == "constant":
+                out[k] = base.data
+            else:
+                array = self._array(base, held, values)
+                assert o.spec is not None
+                shape = tuple(evaluate(n, values) for n in o.value.shape)
+                if shape != tuple(array.shape):
+                    array = GpuArray(array.block, array.dtype, shape, row_major(shape), array.offset)
+                out[k] = wrap(array, o.spec.dtype, self.backend)
+        return self.filled(out)
+
+
+__all__ = ["CODES", "GpuSegment", "canonical"]
