@@ -94,14 +94,15 @@ class AotFunction:
 
     def _key(self, given: list[Any]) -> Any:
         """What of the inputs' gradients the compiled code depends on."""
-        needs = tuple([isinstance(t, Tensor) and t.requires_grad for t in given])
+        tensors = [t for t in given if isinstance(t, Tensor)]
+        needs = tuple([t._requires_grad if t._base is None else t.requires_grad for t in tensors])
         plain = tuple([(type(given[i]), given[i]) for i in self.plain]) if self.plain else ()
         if not self.touches_grads:
             return (state.grad_enabled, needs, plain)
         return (
             state.grad_enabled, needs, plain,
-            tuple([isinstance(t, Tensor) and t._grad is not None for t in given]),
-            tuple([isinstance(t, Tensor) and (bool(t._hooks) or "_kept_accumulator" in t.__dict__) for t in given]),
+            tuple([t._grad is not None for t in tensors]),
+            any([bool(t._hooks) or "_kept_accumulator" in t.__dict__ for t in tensors]),
         )  # fmt: skip
 
     def _compile(self, given: list[Any]) -> Variant | None:

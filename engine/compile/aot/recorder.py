@@ -268,7 +268,7 @@ class Recorder:
         if op.kind == "view":
             if op.name in ("view_as_real", "view_as_complex"):
                 return spec.strides
-            source = vals[0]
+            source: Any = vals[0]
             steps = row_major(source.shape) if op.name == "as_strided" else source.strides
             try:
                 return tuple(op.geometry(tuple(source.shape), tuple(steps), 0, *args[1:])[1])  # type: ignore[misc]
