@@ -125,7 +125,7 @@ class Printer:
                 narrow.add(s.buffer.name)
         for s in inner:
             n = s.size.number
-            good = n is not None and n % 4 == 0
+            good = n is not None and n % 4 == 0 and not any(isinstance(x, (Update, Loop, Start)) for x in s.body)
             mine: set[str] = set()
             for x in s.body:
                 place = x.place if isinstance(x, Store) else x.scalar.data[1] if isinstance(x, Let) and x.scalar.op == "load" else None
