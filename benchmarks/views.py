@@ -70,7 +70,7 @@ def layouts(turns: int) -> bool:
     cases = [
         ("1,000 nodes", network(1_000), None), ("1,000 nodes, 500 long edges", network(1_000, 500), 100.0),
         ("1,000 nodes, 500 long edges, no modules", network(1_000, 500, False), 100.0),
-        ("10,000 nodes", network(10_000), 500.0), ("10,000 nodes, 5,000 long edges", network(10_000, 5_000), None),
+        ("10,000 nodes", network(10_000), 500.0), ("10,000 nodes, 5,000 long edges", network(10_000, 5_000), 500.0),
         ("10,000 nodes, no modules", network(10_000, 0, False), 500.0),
     ]  # fmt: skip
     for name, tape, budget in cases:

@@ -11,12 +11,17 @@ Everything is deterministic and without recursion; units are the caller's.  This
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import gc
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from .ordering import Net, order_layers, place_layers
 from .picture import Frame, Picture
+
+_MANY = 2_000
+"""Boxes from which on the garbage collector is paused."""
 
 MAX_SPAN = 8
 """A line that runs through more layers than this becomes a stub at both of its ends."""
@@ -30,10 +35,11 @@ class _Effort(NamedTuple):
     order: int
     place: int
     exchange: bool = False
+    attempts: int = 0
 
 
 _EFFORTS = (
-    _Effort(320, MAX_SPAN, 28, 40, True), _Effort(1_200, MAX_SPAN, 6, 40), _Effort(4_000, 6, 4, 8),
+    _Effort(320, MAX_SPAN, 28, 40, True, 5), _Effort(1_200, MAX_SPAN, 6, 40), _Effort(4_000, 6, 4, 8),
     _Effort(float("inf"), 4, 2, 4),
 )  # fmt: skip
 
@@ -137,13 +143,79 @@ def lay_out(
     """
     size = len(picture.boxes)
     effort = next(e for e in _EFFORTS if size <= e.boxes)
-    max_span = effort.span if max_span is None else max_span
+    span = effort.span if max_span is None else max_span
+    with _collector_paused() if size > _MANY else contextlib.nullcontext():
+        return _best(picture, measure, frame_width, spacing, effort, span)
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """No search for reference cycles: a large layout makes a great many objects, none of which is garbage yet."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
+def _best(
+    picture: Picture,
+    measure: Measure,
+    frame_width: Callable[[Frame], float],
+    spacing: Spacing,
+    effort: _Effort,
+    max_span: int,
+) -> Layout:
+    """The best of a few attempts, with its mirror."""
+    found = _attempt(picture, measure, frame_width, spacing, effort, max_span, {})
+    # Frames are laid out from the inside, where it is not known yet in which order values come from outside and go there.
+    # In small pictures further attempts start from the order that the best one so far has found.
+    idle = 0
+    for turn in range(effort.attempts):
+        hints = {key: _port_hints(picture, found.levels, key) for key in picture.frames if key}
+        if not found.crossings or idle > 2 or not any(len(above) + len(below) > 1 for above, below in hints.values()):
+            break
+        kept = {
+            key: (above if turn % 3 else {}, below if turn % 3 != 1 else {}) for key, (above, below) in hints.items()
+        }
+        other = _attempt(picture, measure, frame_width, spacing, effort, max_span, kept)
+        found, idle = (other, 0) if other.crossings < found.crossings else (found, idle + 1)
+    layout = _absolute(picture, found.levels, found.drawn, found.stubs)
+    return with_mirror(layout, picture, spacing.mirror) if picture.mirrored else layout
+
+
+_Way = tuple[tuple[str, str], "list[tuple[str, _Line]]"]
+"""A line of the picture, and its way through frames."""
+
+_Hints = tuple[dict[str, float], dict[str, float]]
+"""Where values come from above a frame and go to below it, from left to right."""
+
+
+class _Attempt(NamedTuple):
+    levels: dict[str, _Level]
+    drawn: list[_Way]
+    stubs: Stubs
+    crossings: int
+
+
+def _attempt(
+    picture: Picture,
+    measure: Measure,
+    frame_width: Callable[[Frame], float],
+    spacing: Spacing,
+    effort: _Effort,
+    max_span: int,
+    hints: dict[str, _Hints],
+) -> _Attempt:
+    """All frames laid out, inner before outer; with `hints` for the order of their ports."""
     levels = {key: _Level(key, len(frame.children)) for key, frame in picture.frames.items()}
     paths = _link(picture, levels)
     for level in levels.values():
         level.assign_layers()
     stubs = Stubs({}, {})
-    drawn: list[tuple[tuple[str, str], list[tuple[str, _Line]]]] = []
+    drawn: list[_Way] = []
     for ends, path in paths.items():
         if any(levels[frame].span(line) > max_span for frame, line in path):
             stubs.users.setdefault(ends[0], []).append(ends[1])
@@ -152,6 +224,7 @@ def lay_out(
             drawn.append((ends, path))
             for frame, line in path:
                 levels[frame].drawn[line] = None
+    crossings = 0
     for frame in reversed(picture.frames.values()):  # inner before outer
         level = levels[frame.key]
         for place, child in enumerate(frame.children):
@@ -161,9 +234,25 @@ def lay_out(
                 inner = levels[child.key]
                 level.sizes[place] = inner.size
                 level.ports_above[place], level.ports_below[place] = inner.port_places()
-        level.place(spacing, effort, frame_width(frame) if frame.title else 0.0, framed=frame.parent is not None)
-    layout = _absolute(picture, levels, drawn, stubs)
-    return with_mirror(layout, picture, spacing.mirror) if picture.mirrored else layout
+        crossings += level.place(
+            spacing, effort, frame_width(frame) if frame.title else 0.0, hints.get(frame.key, ({}, {})),
+            framed=frame.parent is not None,
+        )  # fmt: skip
+    return _Attempt(levels, drawn, stubs, crossings)
+
+
+def _port_hints(picture: Picture, levels: dict[str, _Level], key: str) -> _Hints:
+    """From where, left to right, values come to a frame in its parent's layout, and where they go."""
+    parent = picture.frames[key].parent or ""
+    number = next(n for n, child in enumerate(picture.frames[parent].children) if child.key == key)
+    above: dict[str, float] = {}
+    below: dict[str, float] = {}
+    for line, points in levels[parent].points.items():
+        if line.target == number:
+            above[line.value] = points[max(0, len(points) - 3)][0]
+        elif line.source == number:
+            below[line.value] = points[min(2, len(points) - 1)][0]
+    return above, below
 
 
 def with_mirror(layout: Layout, picture: Picture, gap: float) -> Layout:
@@ -175,7 +264,9 @@ def with_mirror(layout: Layout, picture: Picture, gap: float) -> Layout:
         return rect._replace(x=width - rect.x - rect.width)
 
     routes = tuple(
-        Route(r.target, r.source, tuple((width - x, y) for x, y in reversed(r.points)), r.curved) for r in layout.routes
+        Route(r.target, r.source, tuple((width - x, y) for x, y in reversed(r.points)), r.curved)
+        for r in layout.routes
+        if r.source in has and r.target in has
     )
     return replace(
         layout, width=width, mirrors={k: flip(r) for k, r in layout.boxes.items() if k in has},
@@ -247,8 +338,11 @@ class _Level:
 
     # -- places -------------------------------------------------------------------------------------
 
-    def place(self, spacing: Spacing, effort: _Effort, title_width: float, *, framed: bool) -> None:
-        """Compute the rectangles of the children and the points of the lines, relative to this frame."""
+    def place(self, spacing: Spacing, effort: _Effort, title_width: float, hints: _Hints, *, framed: bool) -> int:
+        """Compute the rectangles of the children and the points of the lines, relative to this frame.
+
+        Returns how many lines cross in it.  With `hints`, ports stand in that order.
+        """
         net = Net()
         elements = [net.add(self.layer[c] + 1, self.sizes[c].width, spacing.across) for c in range(self.count)]
         chains: dict[_Line, list[int]] = {}
@@ -278,9 +372,19 @@ class _Level:
                 weight=3.0 if direct else 1.0,
             )
             chains[line] = [*shared[: bottom - top], end]
-        order_layers(net, effort.order, exchange=effort.exchange)
+        self._apply(hints, net, chains)
+        crossings = order_layers(net, effort.order, exchange=effort.exchange)
         place_layers(net, effort.place, spacing.across * 0.6)
         self._measure_layers(net, chains, ends, elements, spacing, title_width, framed=framed)
+        return crossings
+
+    def _apply(self, hints: _Hints, net: Net, chains: dict[_Line, list[int]]) -> None:
+        """Keep the ports in the order of the hints: they are alone in the first and the last layer."""
+        for line, chain in chains.items():
+            if line.source == _IN and line.value in hints[0]:
+                net.fixed[chain[0]] = hints[0][line.value]
+            if line.target == _OUT and line.value in hints[1]:
+                net.fixed[chain[-1]] = hints[1][line.value]
 
     def _measure_layers(
         self,

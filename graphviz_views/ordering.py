@@ -54,6 +54,8 @@ class Net:
         self.into: list[list[Piece]] = []
         self.out_of: list[list[Piece]] = []
         self.layers: list[list[int]] = []
+        self.fixed: dict[int, float] = {}
+        """Elements whose order among each other is given, by where they want to be."""
 
     def add(self, layer: int, width: float, gap: float) -> int:
         """A new element; returns its number."""
@@ -140,8 +142,8 @@ def assign_tracks(ways: list[tuple[float, float]]) -> list[int]:
 # -- order ------------------------------------------------------------------------------------------
 
 
-def order_layers(net: Net, sweeps: int = _SWEEPS, *, exchange: bool = False) -> None:
-    """Fill `net.layers`: the elements of each layer from left to right, with few crossings.
+def order_layers(net: Net, sweeps: int = _SWEEPS, *, exchange: bool = False) -> int:
+    """Fill `net.layers`: the elements of each layer from left to right, with few crossings; returns how many are left.
 
     With `exchange`, neighbours in a layer also change places where that takes crossings away, and a second start is
     tried: it costs several times as much and pays in small nets.
@@ -149,16 +151,27 @@ def order_layers(net: Net, sweeps: int = _SWEEPS, *, exchange: bool = False) -> 
     layers: list[list[int]] = [[] for _ in range(max(net.layer, default=-1) + 1)]
     for element, layer in enumerate(net.layer):
         layers[layer].append(element)
+    held: set[int] = set()
+    if net.fixed:
+        for number, layer in enumerate(layers):
+            if any(e in net.fixed for e in layer):
+                layer.sort(key=lambda e: net.fixed.get(e, 0.0))
+                held.add(number)
     net.layers = layers
-    if all(len(layer) < 2 for layer in layers):
-        return
-    least = _swept(net, layers, sweeps, None, exchange=exchange)
+    if all(len(layer) < 2 for layer in layers):  # nothing to order, but lines may cross between the ports of frames
+        return _crossings(net, layers, [0.0] * len(net.layer)) if exchange else 0
+    least = _swept(net, layers, held, sweeps, None, exchange=exchange)
     if exchange and least:
-        _swept(net, [layer[::-1] for layer in layers], sweeps, least, exchange=True)
+        turned = [layer if n in held else layer[::-1] for n, layer in enumerate(layers)]
+        least = min(least, _swept(net, turned, held, sweeps, least, exchange=True))
+    return least
 
 
-def _swept(net: Net, layers: list[list[int]], sweeps: int, least: int | None, *, exchange: bool) -> int | None:
-    """Sweep from this start; `net.layers` becomes the best order found if it has less than `least` crossings."""
+def _swept(net: Net, layers: list[list[int]], held: set[int], sweeps: int, least: int | None, *, exchange: bool) -> int:
+    """Sweep from this start; `net.layers` becomes the best order found if it has less than `least` crossings.
+
+    Layers in `held` keep their order.  Returns the crossings of what `net.layers` holds then.
+    """
     spot = [0.0] * len(net.layer)
     for layer in layers:
         _number(layer, spot)
@@ -167,8 +180,9 @@ def _swept(net: Net, layers: list[list[int]], sweeps: int, least: int | None, *,
     for sweep in range(sweeps):
         down = sweep % 2 == 0
         layers = [list(layer) for layer in layers]
-        for layer in layers if down else reversed(layers):
-            if len(layer) < 2:
+        for number in range(len(layers)) if down else reversed(range(len(layers))):
+            layer = layers[number]
+            if len(layer) < 2 or number in held:
                 continue
             keys = {}
             for element in layer:
@@ -179,7 +193,7 @@ def _swept(net: Net, layers: list[list[int]], sweeps: int, least: int | None, *,
             layer.sort(key=lambda element: (keys[element], tie * spot[element]))
             _number(layer, spot)
         if exchange:
-            _exchange(net, layers, spot)
+            _exchange(net, layers, held, spot)
         crossings = _crossings(net, layers, spot) if counted else 0
         if least is None or not counted or crossings < least:
             least, net.layers, idle = crossings, layers, 0
@@ -187,15 +201,16 @@ def _swept(net: Net, layers: list[list[int]], sweeps: int, least: int | None, *,
             idle += 1
         if counted and (not crossings or idle > _PATIENCE):
             break
-    return least
+    return least or 0
 
 
-def _exchange(net: Net, layers: list[list[int]], spot: list[float]) -> None:
+def _exchange(net: Net, layers: list[list[int]], held: set[int], spot: list[float]) -> None:
     """Let neighbours in a layer change places as long as that takes crossings away, in a few passes."""
     for turn in range(_EXCHANGES):
         changed = False
-        for layer in layers if turn % 2 == 0 else reversed(layers):
-            if len(layer) < 2:
+        for number in range(len(layers)) if turn % 2 == 0 else reversed(range(len(layers))):
+            layer = layers[number]
+            if len(layer) < 2 or number in held:
                 continue
             ends = {e: (_ends(net, net.into[e], spot, True), _ends(net, net.out_of[e], spot, False)) for e in layer}
             for place in range(len(layer) - 1):

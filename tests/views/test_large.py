@@ -1,5 +1,6 @@
 """Tapes of 10,000 nodes: everything completes, nothing recurses, the pictures stay small."""
 
+import gc
 import random
 import sys
 
@@ -98,3 +99,16 @@ def test_only_the_newest_hundred_thousand_nodes_are_read():
     graph = build_tape({"version": 1, "nodes": nodes, "roots": []})
     assert len(graph.nodes) == 100_000 and graph.nodes[0].id == 10
     assert graph.notes == ("The tape has 100,010 nodes; only the newest 100,000 are shown.",)
+
+
+def test_the_collector_runs_again_after_a_large_layout():
+    picture = make_picture(build_tape(chain()), limit=None)
+    assert gc.isenabled()
+
+    def measure(key, stubs):
+        assert not gc.isenabled()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lay_out(picture, measure)
+    assert gc.isenabled()
