@@ -103,11 +103,16 @@ def _stored(order: list[Value], results: Iterable[Value | None]) -> set[Value]:
             seen = affine(a) if v.kind in ("product", "call") else None
             if v.kind in ("scatter", "cat"):
                 out.add(bare(a))
-            elif seen is not None and (v.kind == "call" or matrix(a) is not None):
+            elif seen is not None and (_forward(seen[1]) if v.kind == "call" else matrix(a) is not None):
                 out.add(base)
             else:
                 out.add(a)
     return out
+
+
+def _forward(steps: Iterable[Any]) -> bool:
+    """Whether no stride is negative."""
+    return all(s.number is None or s.number >= 0 for s in steps)
 
 
 class _Scheduler:
@@ -316,12 +321,8 @@ class _Scheduler:
                 left.remove(v)
             if not progress:
                 return None
-        if self.caps.buffers is not None:
-            if (
-                len(trial.reads) + len([a for a in trial.anchors if a in self.stored or a.kind == "reduce"])
-                > self.caps.buffers
-            ):
-                return None
+        if self.caps.buffers is not None and self._buffers(trial) > self.caps.buffers:
+            return None
         return trial
 
     def _absorb(self, u: Unit, later: Unit, joined: Group) -> None:
