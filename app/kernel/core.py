@@ -165,7 +165,7 @@ class KernelCore:
             elif isinstance(command, Observe):
                 self.recorder.everything = command.costs
             elif isinstance(command, GetRecording):
-                run = self.recorder.run
+                run = self.recorder.run_of(command.cell)
                 steps = steps_json(run) if run is not None else []
                 self.emit(Recording(command.request, run.cell if run else None, steps, run.dropped if run else 0))
             elif isinstance(command, AskDevice):

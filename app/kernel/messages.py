@@ -79,10 +79,14 @@ class Observe(Message):
 
 @dataclass(slots=True)
 class GetRecording(Message):
-    """Ask for the `Recording` of the last cell that ran operators, which answers with the same `request`."""
+    """Ask for the `Recording` of the last run of `cell`, or of the last run of all where that cell has none kept.
+
+    It is answered with the same `request`.
+    """
 
     kind: ClassVar[str] = "get_recording"
     request: int
+    cell: str | None = None
 
 
 @dataclass(slots=True)

@@ -24,6 +24,9 @@ FIRST = 3_000
 KEPT = 20_000
 """Steps that are kept for stepping through a run; more are counted, and their costs summed."""
 
+KEPT_RUNS = 4
+"""Cells whose last run is kept."""
+
 
 @dataclass(slots=True)
 class Step:
@@ -97,6 +100,7 @@ class Recorder:
         self.everything = False
         """Record all operators of the cells to come, not only the first."""
         self.run: _Run | None = None
+        self._runs: dict[str, _Run] = {}
         self._first = first
         self._clock = clock
         self._now: _Run | None = None
@@ -146,7 +150,15 @@ class Recorder:
             return None
         self._close_backward(now)
         self.run = now
+        self._runs.pop(now.cell, None)
+        self._runs[now.cell] = now
+        while len(self._runs) > KEPT_RUNS:
+            del self._runs[next(iter(self._runs))]
         return now
+
+    def run_of(self, cell: str | None) -> _Run | None:
+        """The last run of a cell where it is kept, else the last run of all."""
+        return self._runs.get(cell or "", self.run)
 
     # -- records ------------------------------------------------------------------------------------
 

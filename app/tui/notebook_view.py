@@ -453,8 +453,9 @@ class NotebookView(ScrollView, can_focus=True):
 
 
 def _marked(strip: Strip, start: int, end: int, style: Style) -> Strip:
-    """The strip with the background of `style` under the columns from `start` to `end`."""
+    """The strip with the background of `style` under the columns from `start` to `end`; its colour, too, where it has one."""
     if start >= end:
         return strip
     before, marked, after = strip.crop(0, start), strip.crop(start, end), strip.crop(end)
-    return Strip.join([before, Strip(list(Segment.apply_style(marked, style))), after])
+    over = style if style.color is not None else None
+    return Strip.join([before, Strip(list(Segment.apply_style(marked, style, over))), after])

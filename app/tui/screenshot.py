@@ -1,6 +1,6 @@
 """A picture of the app at work: opens a notebook, runs it, and writes the screen as SVG.
 
-    python -m tapescope.app.tui.screenshot examples/01_digits.py docs/app.svg
+    python -m tapescope.app.tui.screenshot examples/01_digits.py docs/app.svg --do cost_gutter graph
 
 The app runs without a terminal, with the real kernel.  Nothing is written to the notebook's file.
 """
@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
+import os
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..notebook.errors import NotebookError
+from ..notebook.state import STATE_VARIABLE
 from .app import TapescopeApp
+from .settings import CONFIG_VARIABLE
 
 __all__ = ["main", "take"]
 
@@ -28,15 +33,51 @@ async def take(
     size: tuple[int, int] = (120, 40),
     theme: str = "",
     keys: Sequence[str] = (),
+    do: Sequence[str] = (),
+    select: int | None = None,
     device: str | None = None,
     run: bool = True,
     seconds: float = 300,
 ) -> str:
-    """The SVG text of the app after it ran all cells of a notebook and got `keys`.
+    """The SVG text of the app after it ran all cells of a notebook, selected a cell, carried out actions and got `keys`.
+
+    `select` is the index of a cell, `do` names of actions (`actions.by_name`). Settings and unsaved work of the person who
+    makes the picture are left out.
 
     TimeoutError where the cells do not end within `seconds`, NotebookError where the notebook cannot be read.
     """
-    app = TapescopeApp(path, device)
+    with tempfile.TemporaryDirectory(prefix="tapescope-") as folder, _state_in(folder):
+        return await _take(path, size, theme, keys, do, select, device, run, seconds)
+
+
+@contextlib.contextmanager
+def _state_in(folder: str) -> Iterator[None]:
+    """The app keeps its state in a folder for a while."""
+    names = (STATE_VARIABLE, CONFIG_VARIABLE)
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, folder))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+async def _take(
+    path: str | Path,
+    size: tuple[int, int],
+    theme: str,
+    keys: Sequence[str],
+    do: Sequence[str],
+    select: int | None,
+    device: str | None,
+    run: bool,
+    seconds: float,
+) -> str:
+    app = TapescopeApp(path, device, "tapescope")
+    app.settings.toured = True
     async with app.run_test(size=size) as pilot:
         if theme:
             app.theme = theme
@@ -55,6 +96,11 @@ async def take(
         await idle()
         if run:
             screen.act("run_all")
+            await idle()
+        if select is not None:
+            screen.select(select)
+        for name in do:
+            screen.act(name)
             await idle()
         await pilot.press(*keys)
         await idle()
@@ -84,6 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--theme", default="tapescope-dark")
     parser.add_argument("--device", default=None)
     parser.add_argument("--keys", default="", help="keys to press after the run, with spaces between")
+    parser.add_argument("--do", nargs="*", default=[], metavar="ACTION", help="actions to carry out before the keys")
+    parser.add_argument("--select", type=int, default=None, metavar="N", help="the cell to select, counted from 0")
     options = parser.parse_args(arguments)
     try:
         width, height = (int(n) for n in options.size.split("x"))
@@ -96,6 +144,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 size=(width, height),
                 theme=options.theme,
                 keys=options.keys.split(),
+                do=options.do,
+                select=options.select,
                 device=options.device,
             )
         )

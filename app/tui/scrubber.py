@@ -41,8 +41,9 @@ class Scrubber(Widget, can_focus=True):
         self._timer: Timer | None = None
 
     def ask(self) -> None:
-        """Ask for the last run and show it when it comes."""
-        self._request = self._notebook.session.ask_recording()
+        """Ask for the last run (of the selected cell, where it has one) and show it when it comes."""
+        cell = self._notebook.cells.current
+        self._request = self._notebook.session.ask_recording(cell.id if cell is not None else None)
 
     def take(self, recording: Any) -> None:
         """The answer: the steps of a run."""
@@ -189,6 +190,8 @@ class Scrubber(Widget, can_focus=True):
         text.append(time_text(step["seconds"]), look.accent)
         keys = "←→ step  ↑↓ line  B backward  Space plays  Esc ends"
         room = self.size.width - (text.cell_len - left - width) - 1
-        if len(keys) + 2 <= room:
-            text.append(" " * (room - len(keys)) + keys, look.muted)
+        for said in (keys, "←→ ↑↓ B Space Esc"):
+            if len(said) + 2 <= room:
+                text.append(" " * (room - len(said)) + said, look.muted)
+                break
         return text

@@ -181,10 +181,10 @@ class Session:
         """Measure every operator of the cells to come, or only the first ones of each."""
         self.kernel.send(m.Observe(costs=on))
 
-    def ask_recording(self) -> int:
-        """Ask for the steps of the last run; the answer carries the returned number."""
+    def ask_recording(self, cell: str | None = None) -> int:
+        """Ask for the steps of a cell's last run, or of the last run of all; the answer carries the returned number."""
         self._requests += 1
-        self.kernel.send(m.GetRecording(self._requests))
+        self.kernel.send(m.GetRecording(self._requests, cell))
         return self._requests
 
     def ask_device(self, switch: str | None = None) -> None:

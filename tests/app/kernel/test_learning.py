@@ -149,6 +149,14 @@ def test_the_last_run_can_be_stepped_through(user):
     assert back["line"] == 3, "a backward step is shown at the forward line"
 
 
+def test_the_runs_of_several_cells_are_kept_for_stepping(user):
+    user.run("x + 1", "x * y.sum()")
+    for cell, operator in (("c0", "add"), ("c1", "mul"), ("none", "mul")):
+        begin = len(user.events)
+        user.kernel.send(GetRecording(1, cell))
+        assert operator in [step["op"] for step in user.wait_for_one(Recording, begin).steps], cell
+
+
 def variables(user, code):
     return {v["name"]: v for v in user.run(code).one(Variables).variables}
 
