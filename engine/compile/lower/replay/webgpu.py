@@ -111,6 +111,8 @@ class GpuSegment(Outputs):
         if i in self.assembly.direct.values():
             raise NotImplementedError("an input that is written lies otherwise in memory than when it was compiled")
         made = self.backend.empty(array.shape, array.dtype)
+        if v.strides is not None:
+            made = GpuArray(made.block, made.dtype, array.shape, tuple(s.number or 0 for s in v.strides), 0, False)
         self.backend.copy(made, array)
         return made
 
