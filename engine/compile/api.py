@@ -109,14 +109,13 @@ def compile(
         raise TypeError(
             "torch.compile wants a function or a module, not a class: compile its method `forward` or an instance"
         )
-    if hasattr(model, "_compiled"):
-        model = model._compiled.function
-    if isinstance(model, MethodType) and isinstance(model.__func__, FunctionType):
-        owner, wrapper = model.__self__, wrap_function(Compiled(model.__func__, made))
+    if isinstance(model, MethodType) and isinstance(_uncompiled(model.__func__), FunctionType):
+        owner, wrapper = model.__self__, wrap_function(Compiled(_uncompiled(model.__func__), made))
         bound = functools.partial(wrapper, owner)
         functools.update_wrapper(bound, model)
         bound._compiled = wrapper._compiled  # type: ignore[attr-defined]
         return bound
+    model = _uncompiled(model)
     if isinstance(model, FunctionType):
         return wrap_function(Compiled(model, made))
     wrapper = wrap_function(Compiled(_call, made))
@@ -132,6 +131,11 @@ def compile_in_place(module: Module, options: dict[str, Any]) -> None:
     made = compile(module, **options)
     if isinstance(made, OptimizedModule):
         object.__setattr__(module, "_compiled_call", type(made)._module_call)
+
+
+def _uncompiled(function: Any) -> Any:
+    """The function behind one that is compiled already."""
+    return function._compiled.function if type(function).__name__ == "CompiledFunction" else function
 
 
 def _call(function: Any, /, *args: Any, **kwargs: Any) -> Any:

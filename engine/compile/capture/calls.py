@@ -336,6 +336,7 @@ class Calls:
 
     def native_new(self, frame: Frame, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """`cls.__new__` written in C."""
+        base: Any
         for base in (BaseException, tuple, dict, list, set, frozenset):
             if issubclass(cls, base):
                 if base is tuple:

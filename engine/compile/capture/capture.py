@@ -96,7 +96,7 @@ class Capture:
     def run(self, stop_at: int, planned: Stop | None) -> tuple[str, Any, Stop | None]:
         """("return", value, None) or ("frames", innermost frame, the stop)."""
         domain, step = self.domain, self.interpreter.step
-        frame = self.frame
+        frame: Any = self.frame
         while True:
             domain.now, domain.where = frame, None
             if domain.steps == stop_at:

@@ -7,7 +7,9 @@ and whatever must not happen now is answered here and in the mixins (`attributes
 from __future__ import annotations
 
 import builtins
+import dis
 import operator
+import os
 import sys
 from types import CellType, FunctionType, ModuleType
 from typing import Any
@@ -22,7 +24,7 @@ from .calls import Calls, Note
 from .containers import CONTAINERS, VIEWS, Containers
 from .recorder import Recorder
 from .stops import Stop, Turn, name_of
-from .values import DELETED, MISSING, PLAIN, Lazy, Obj, facet
+from .values import DELETED, MISSING, PLAIN, Lazy, Misused, Obj, facet
 from .world import World
 
 _BINARY = {
@@ -32,6 +34,7 @@ _BINARY = {
     "%=": operator.imod, "**=": operator.ipow, "@=": operator.imatmul, "<<=": operator.ilshift, ">>=": operator.irshift,
     "&=": operator.iand, "|=": operator.ior, "^=": operator.ixor,
 }  # fmt: skip
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _NAMES = {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul", "<<": "lshift",
     ">>": "rshift", "&": "and", "|": "or", "^": "xor",
@@ -523,7 +526,9 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         return tuple(out)
 
     def match_class(self, frame: Frame, subject: Any, cls: Any, count: int, names: Any) -> Any:
-        if not self.is_instance(subject, cls):
+        from .builtins_table import is_instance
+
+        if not is_instance(self, subject, cls):
             return None
         subject = self.read(subject)
         out = []
@@ -621,6 +626,8 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         return CellType() if value is UNBOUND else CellType(value)
 
     def catch(self, frame: Frame, raised: BaseException) -> Any:
+        if isinstance(raised, _OURS) and own_mistake(raised):
+            raise Misused(f"{type(raised).__name__}: {raised}") from raised
         if id(raised) not in self.raised_at:
             self.raised_at[id(raised)] = (raised, self.steps)
         return super().catch(frame, raised)
@@ -635,6 +642,22 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         if found is MISSING:
             raise TypeError(f"'{kind.__name__}' object does not support the context manager protocol")
         return self.bind(frame, obj, kind, found, owner, name)
+
+
+_OURS = (AttributeError, NameError, AssertionError)
+
+
+def own_mistake(error: BaseException) -> bool:
+    """Whether an error arose in the code of the capture itself, other than by a `raise`: no error of the program."""
+    trace = error.__traceback__
+    if trace is None:
+        return False
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    code = trace.tb_frame.f_code
+    if not code.co_filename.startswith(_HERE):
+        return False
+    return dis.opname[code.co_code[trace.tb_lasti]] not in ("RAISE_VARARGS", "RERAISE")
 
 
 def is_engine_space(space: dict[str, Any]) -> bool:

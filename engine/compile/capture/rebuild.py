@@ -113,6 +113,17 @@ def make_generator(frame: Frame, interpreter: Any, state: str) -> Any:
     return out
 
 
+_DICT_ITERATORS = {type(iter({})): "keys", type(iter({}.values())): "values", type(iter({}.items())): "items"}
+
+
+def dict_iterator(home: dict[Any, Any], part: str, used: int) -> Any:
+    """An iterator over a dictionary that has given `used` items already; it notices when the dictionary grows."""
+    out = iter(getattr(dict, part)(home))
+    for _ in range(used):
+        next(out)
+    return out
+
+
 class Rebuilder:
     """Builds values in the body of a segment's function."""
 
@@ -379,6 +390,13 @@ class Rebuilder:
         except (TypeError, AttributeError, RuntimeError):
             raise Escapes(f"An iterator of type {type(v).__name__}", v) from None
         make, args, *state = reduced
+        if type(v) in _DICT_ITERATORS:
+            home = next((r for r in gc.get_referents(v) if isinstance(r, dict)), None)
+            if home is not None:
+                part = _DICT_ITERATORS[type(v)]
+                used = len(home) - len(args[0])
+                helper = self.helper("_dict_iterator", dict_iterator)
+                return self.start_after(v, lambda: f"{helper}({self.value(home)}, {part!r}, {used})")
         name = self.start_after(v, lambda: f"{self.constant(make)}({self.values(args)})")
         if state and state[0] is not None:
             self.writer.line(f"{name}.__setstate__({self.value(state[0])})")

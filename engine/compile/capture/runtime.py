@@ -20,6 +20,7 @@ from ...amp.autocast_mode import AutocastMode
 from ...autograd.node import ENGINE_FOLDER
 from ...observe import GraphBroken, GuardFailed, SegmentCaptured, bus
 from ...state import state as engine_state
+from .. import api
 from ..breaks import BREAKS, FailOnRecompileLimitHit, Unsupported, describe
 from ..bytecode import decode
 from ..interpreter.concrete import ConcreteDomain
@@ -33,7 +34,7 @@ from .calls import OBJECT_CALLS, STRICT
 from .capture import Failed, Rerun, capture, source_of
 from .codegen import MISS
 from .guards import Failure, explain_failure, failures
-from .segments import LIMIT, Entry, Place, flatten, labels_of
+from .segments import Entry, Place, flatten, labels_of
 from .sources import full
 from .world import path_of
 
@@ -132,6 +133,8 @@ class Compiled:
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         f = self.function
+        if _off.depth:
+            return f(*args, **kwargs)
         if (
             f.__code__ is not self.code
             or f.__defaults__ is not self.defaults
@@ -226,7 +229,7 @@ class Compiled:
                 out = entry.run(S)
                 if out is not MISS:
                     return entry, out
-            limit = self.options.limit or LIMIT
+            limit = self.options.limit or api.config.recompile_limit
             failure = self.why(place, S)
             if len(place.entries) >= limit:
                 self.at_limit(place, limit)
@@ -513,7 +516,7 @@ class CompiledFunction:
         return f"<compiled function {self._compiled.name}>"
 
     def __reduce__(self) -> Any:
-        return self.__qualname__
+        return self._compiled.function.__qualname__
 
     def _tapescope_records_(self) -> Any:
         from .story import records

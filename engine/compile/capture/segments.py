@@ -13,9 +13,6 @@ from .guards import Guard
 from .sources import Sources
 from .world import Dynamic
 
-LIMIT = 8
-"""How many entries a place may have."""
-
 
 class Exit:
     """How a segment ends: "return", "break", "turn" or "raise"; the break with its place."""

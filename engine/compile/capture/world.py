@@ -34,7 +34,7 @@ from .recorder import Recorder
 from .sources import Source, Sources, full
 from .values import MISSING, PLAIN, Lazy, Obj
 
-ATOMS = (
+ATOMS: tuple[Any, ...] = (
     type, ModuleType, MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType, MemberDescriptorType, ClassMethodDescriptorType,
     DType, CodeType, property, staticmethod, classmethod, functools.cached_property, MethodWrapperType,
 )  # fmt: skip

@@ -1,0 +1,373 @@
+"""`torch.compile` and `torch.compiler`: options, errors, marks, records, explanations."""
+
+from __future__ import annotations
+
+import copy
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tapescope import engine as torch
+from tapescope.engine.compile.breaks import BREAKS, FailOnRecompileLimitHit, Unsupported
+from tapescope.engine.compile.capture.runtime import Compiled
+from tapescope.engine.observe import bus
+
+nn = torch.nn
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    torch.compiler.reset()
+    yield
+    torch.compiler.reset()
+
+
+class Graphs:
+    """A backend that keeps its graphs."""
+
+    def __init__(self) -> None:
+        self.graphs: list[Any] = []
+
+    def __call__(self, gm: Any, inputs: Any) -> Any:
+        self.graphs.append(gm)
+        return gm.forward
+
+
+def guards_of(f: Any) -> list[str]:
+    return [g.text for g in f._compiled.entries[0].guards]
+
+
+def test_backend_gets_a_graph_and_its_inputs() -> None:
+    seen = []
+
+    def backend(gm: Any, inputs: Any) -> Any:
+        seen.append((gm, inputs))
+        return lambda *xs: (xs[0] * 100,)
+
+    f = torch.compile(lambda x: x + 1, backend=backend)
+    assert f(torch.ones(2)).tolist() == [100.0, 100.0]
+    (gm, inputs) = seen[0]
+    assert len(inputs) == 1 and inputs[0].tolist() == [1.0, 1.0]
+    assert gm(torch.ones(2))[0].tolist() == [2.0, 2.0]
+
+
+def test_unknown_backend_and_wrong_arguments() -> None:
+    with pytest.raises(ValueError, match="no backend 'fast'"):
+        torch.compile(lambda x: x, backend="fast")
+    with pytest.raises(TypeError, match="wants a function"):
+        torch.compile(3)
+    with pytest.raises(RuntimeError, match="mode or options"):
+        torch.compile(lambda x: x, mode="default", options={})
+
+
+def test_wrong_arguments_of_the_call_are_the_functions_own_error() -> None:
+    def f(x: Any, y: Any) -> Any:
+        return x + y
+
+    with pytest.raises(TypeError, match=r"f\(\) missing 1 required positional argument: 'y'"):
+        torch.compile(f)(torch.ones(1))
+
+
+def test_decorator_forms_and_names() -> None:
+    @torch.compile
+    def f(x: Any) -> Any:
+        "Doc."
+        return x + 1
+
+    @torch.compile(backend="eager", dynamic=True)
+    def g(x: Any) -> Any:
+        return f(x) * 2
+
+    class C:
+        k = 3
+
+        @torch.compile
+        def h(self, x: Any) -> Any:
+            return x * self.k
+
+    assert f.__name__ == "f" and f.__doc__ == "Doc."
+    assert g(torch.ones(1)).item() == 4
+    c = C()
+    assert c.h(torch.ones(1)).item() == 3
+    c.k = 4
+    assert c.h(torch.ones(1)).item() == 4
+    assert torch.compile(c.h)(torch.ones(1)).item() == 4
+
+
+def test_fullgraph_names_the_line() -> None:
+    def f(x: Any) -> Any:
+        y = x + 1
+        print("no")
+        return y
+
+    with pytest.raises(Unsupported) as caught:
+        torch.compile(f, fullgraph=True)(torch.ones(1))
+    line = f.__code__.co_firstlineno + 2
+    assert f"test_api.py:{line}" in str(caught.value) and 'print("no")' in str(caught.value)
+    assert caught.value.break_id == "print"
+
+
+def test_limit_then_eager_with_a_visible_reason() -> None:
+    graphs = Graphs()
+    f = torch.compile(lambda x: x * 2, backend=graphs, dynamic=False)
+    told: list[Any] = []
+    stop = bus.subscribe(told.append, ["graph_break"])
+    try:
+        for n in range(1, 15):
+            assert f(torch.ones(n)).sum().item() == 2 * n
+    finally:
+        stop()
+    assert len(graphs.graphs) == 8
+    assert [r.break_id for r in told] == ["recompile-limit"]
+    assert "captured 8 times" in torch.compiler.explain(f)(torch.ones(20)).eager[0]
+
+
+def test_limit_is_an_error_with_fullgraph() -> None:
+    f = torch.compile(lambda x: x * 2, dynamic=False, fullgraph=True)
+    with pytest.raises(FailOnRecompileLimitHit):
+        for n in range(1, 15):
+            f(torch.ones(n))
+
+
+def test_limit_can_be_moved() -> None:
+    graphs = Graphs()
+    f = torch.compile(lambda x: x * 2, backend=graphs, dynamic=False)
+    with torch._dynamo.config.patch(recompile_limit=3):
+        for n in range(1, 9):
+            f(torch.ones(n))
+    assert len(graphs.graphs) == 3
+
+
+def test_what_is_not_read_is_not_guarded() -> None:
+    class Box:
+        used = 1
+        unused = 2
+
+    def f(x: Any, box: Any, xs: Any, d: Any, flag: Any) -> Any:
+        xs.append(1)
+        return x * box.used + d["a"], flag
+
+    c = torch.compile(f)
+    c(torch.ones(1), Box(), [1, 2], {"a": 1, "b": 2}, True)
+    text = "\n".join(guards_of(c))
+    assert "box.used" in text or "Box.used" in text
+    assert "unused" not in text and "len(xs)" not in text and "'b'" not in text and "flag" not in text
+
+
+def test_hundreds_of_module_attributes_cost_one_comparison() -> None:
+    m = nn.Sequential(*[nn.Linear(2, 2) for _ in range(20)])
+    c = torch.compile(m)
+    c(torch.ones(1, 2))
+    entry = type(c)._module_call.forward.entries[0]
+    always = [g for g in entry.guards if not g.covered]
+    assert len(entry.guards) > 100 and len(always) < 15
+
+
+def test_guard_failures_are_told_with_the_dimension() -> None:
+    told: list[Any] = []
+    stop = bus.subscribe(told.append, ["guard", "segment"])
+    try:
+        f = torch.compile(lambda x, n: x * n)
+        f(torch.ones(2, 3), 2)
+        f(torch.ones(5, 3), 2)
+        f(torch.ones(5, 3), 4)
+    finally:
+        stop()
+    failed = [r for r in told if r.kind == "guard"]
+    assert failed[0].dimension == ("x", 0) and "2" in failed[0].old and "5" in failed[0].new
+    assert failed[1].guard == "n == 2" and (failed[1].old, failed[1].new) == ("2", "4")
+    assert [r.kind for r in told].count("segment") == 3
+    json.dumps([r.to_json() for r in told])
+
+
+def test_explanation_is_data_and_text() -> None:
+    def f(x: Any) -> Any:
+        y = x + 1
+        print("hi")
+        return y * 2
+
+    e = torch.compiler.explain(f)(torch.ones(2))
+    assert e.graph_count == 2 and e.graph_break_count == 1 and e.op_count == 2
+    assert e.breaks[0]["id"] == "print" and e.breaks[0]["source"].line == f.__code__.co_firstlineno + 2
+    assert e.result.tolist() == [4.0, 4.0]
+    data = e.to_json()
+    json.dumps(data)
+    first, second = data["segments"]
+    assert first["exit"]["kind"] == "break" and first["exit"]["next"] == [second["id"]]
+    assert first["inputs"][0]["source"] == "x" and first["nodes"][1]["target"] == "add"
+    assert second["exit"] == {"kind": "return", "break": None, "next": []}
+    assert "breaks at test_api.py" in str(e)
+    assert torch.tapescope.view(torch.compile(f)).kind == "capture"
+
+
+def test_readable_graph() -> None:
+    graphs = Graphs()
+    m = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
+    torch.compile(m, backend=graphs)(torch.ones(4, 3))
+    code = graphs.graphs[0].code
+    lines = [line.split("  #")[0].rstrip() for line in code.splitlines() if not line.strip().startswith("#")]
+    assert lines == [
+        "def forward(self, self_0_weight, self_0_bias, input_1):",
+        "    linear = torch.nn.functional.linear(input_1, self_0_weight, self_0_bias)",
+        "    relu = torch.nn.functional.relu(linear, inplace=False); del linear",
+        "    return (relu,)",
+    ]
+    compile(code, "graph", "exec")
+
+
+def test_reset_forgets() -> None:
+    graphs = Graphs()
+    f = torch.compile(lambda x: x * 2, backend=graphs)
+    f(torch.ones(1))
+    torch.compiler.reset()
+    f(torch.ones(1))
+    assert len(graphs.graphs) == 2
+
+
+def test_disable_and_stance() -> None:
+    graphs = Graphs()
+
+    @torch.compiler.disable
+    def g(x: Any) -> Any:
+        return torch.compiler.is_compiling(), x + 1
+
+    f = torch.compile(lambda x: (torch.compiler.is_compiling(), g(x)), backend=graphs)
+    assert f(torch.ones(1))[0] is True and f(torch.ones(1))[1][0] is False
+    n = len(graphs.graphs)
+    with torch.compiler.set_stance("force_eager"):
+        assert f(torch.ones(3))[0] is False
+    assert len(graphs.graphs) == n
+    assert torch.compile(g) is g
+
+
+def test_compiled_module_is_the_module() -> None:
+    m = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
+    c = torch.compile(m)
+    assert list(c.state_dict()) == list(m.state_dict()) == ["0.weight", "0.bias"]
+    assert repr(c) == repr(m) and isinstance(c, nn.Sequential) and c[0] is m[0]
+    c.eval()
+    assert not m.training and not m[1].training
+    c.extra = 5
+    assert m.extra == 5
+    assert [p is q for p, q in zip(c.parameters(), m.parameters(), strict=True)] == [True, True]
+    c.load_state_dict({k: v * 0 for k, v in m.state_dict().items()})
+    assert c(torch.ones(1, 2)).tolist() == [[0.0, 0.0]]
+    twin = copy.deepcopy(c)
+    assert type(twin) is nn.Sequential and twin[0] is not m[0]
+
+
+def test_module_compiled_in_place() -> None:
+    m, graphs = nn.Linear(2, 2), Graphs()
+    want = m(torch.ones(1, 2))
+    m.compile(backend=graphs)
+    assert torch.equal(m(torch.ones(1, 2)), want) and len(graphs.graphs) == 1
+    handle = m.register_forward_hook(lambda mod, args, out: out + 1)
+    assert torch.equal(m(torch.ones(1, 2)), want + 1)
+    handle.remove()
+    assert torch.equal(copy.deepcopy(m)(torch.ones(1, 2)), want)
+
+
+def test_marks() -> None:
+    graphs = Graphs()
+    f = torch.compile(lambda x: x.sum(0), backend=graphs)
+    for n in (2, 3, 4):
+        x = torch.ones(n, 2)
+        torch._dynamo.mark_dynamic(x, 0)
+        assert f(x).tolist() == [n, n]
+    assert len(graphs.graphs) == 1
+    with pytest.raises(IndexError, match="dimension 5"):
+        torch._dynamo.mark_dynamic(torch.ones(2), 5)
+
+
+def test_failure_inside_capture_runs_natively(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tapescope.engine.compile.capture.domain import SymbolicDomain
+    from tapescope.engine.compile.capture.values import Misused
+
+    def broken(self: Any, *args: Any) -> Any:
+        raise Misused("made to fail")
+
+    monkeypatch.setattr(SymbolicDomain, "unpack", broken)
+    log: list[int] = []
+
+    def f(x: Any) -> Any:
+        log.append(1)
+        a, b = x, x
+        p, q = [a, b]
+        return p + q
+
+    e = torch.compiler.explain(f)(torch.ones(1))
+    assert e.result.item() == 2 and log == [1]
+    assert "Capturing failed" in e.eager[0]
+
+
+def test_nobody_listening_builds_no_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tapescope.engine.compile.capture import story
+
+    monkeypatch.setattr(story, "segment_json", lambda *a: pytest.fail("built without a listener"))
+    f = torch.compile(lambda x: x * 2)
+    f(torch.ones(1))
+    f(torch.ones(2))
+
+
+def test_threads_share_captures() -> None:
+    graphs = Graphs()
+    f = torch.compile(lambda x: x * 2, backend=graphs)
+    out: list[Any] = []
+    threads = [threading.Thread(target=lambda: out.append(f(torch.ones(3)).sum().item())) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert out == [6.0] * 8 and len(graphs.graphs) == 1
+
+
+def test_engine_is_as_it_was_after_a_failed_capture() -> None:
+    def f(x: Any) -> Any:
+        with torch.no_grad():
+            raise ValueError("out")
+
+    with pytest.raises(ValueError, match="out"):
+        torch.compile(f)(torch.ones(1))
+    assert torch.is_grad_enabled()
+
+
+def test_traceback_is_the_users() -> None:
+    def inner(x: Any) -> Any:
+        raise KeyError("here")
+
+    def f(x: Any) -> Any:
+        return inner(x + 1)
+
+    with pytest.raises(KeyError) as caught:
+        torch.compile(f)(torch.ones(1))
+    names = [entry.name for entry in caught.traceback]
+    assert names[-2:] == ["f", "inner"]
+
+
+def test_every_break_has_a_sentence_and_a_hint() -> None:
+    for b in BREAKS.values():
+        assert b.sentence.endswith(".") and b.hint.endswith(".")
+
+
+def test_page_of_breaks_is_up_to_date() -> None:
+    import runpy
+    from pathlib import Path
+
+    root = Path(__file__).resolve().parents[2] / "docs"
+    space = runpy.run_path(str(root / "make_breaks.py"))
+    assert (root / "breaks.md").read_text(encoding="utf-8") == space["page"]()
+
+
+def test_compiled_objects_are_forgotten() -> None:
+    import gc
+    import weakref
+
+    f = torch.compile(lambda x: x * 2)
+    f(torch.ones(1))
+    known = weakref.ref(f._compiled)
+    assert isinstance(known(), Compiled)
+    del f
+    gc.collect()
+    assert known() is None
