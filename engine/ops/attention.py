@@ -8,7 +8,8 @@ import warnings
 from typing import Any
 
 from .. import dispatch, dtypes
-from ..tensor import Tensor
+from ..state import state
+from ..tensor import Tensor, wrap
 from .activation import softmax
 from .composed import composed
 from .declare import c_name, operator
@@ -42,6 +43,10 @@ def _slopes(
 ) -> tuple[Any, ...]:  # fmt: skip
     """Gradients with the weights computed anew, so that none of that size are kept."""
     g, query, key, value = (_wide(t) for t in (g, query, key, value))
+    kernel = _kernel(query, key, value, mask)
+    if kernel is not None and not state.grad_enabled:
+        made = kernel.backward(*_arrays(g, query, key, value, mask), is_causal, scale)
+        return tuple([wrap(a, query.dtype, query._storage.backend) if n else None for a, n in zip(made, needs)])
     weights = _weights(query, key, mask, is_causal, scale)
     dq = dk = None
     if needs[0] or needs[1]:
@@ -57,8 +62,28 @@ def _slopes(
     grads={("query", "key", "value"): _slopes},
 )  # fmt: skip
 def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float) -> Tensor:
-    out = _weights(_wide(query), _wide(key), mask, is_causal, scale) @ _wide(value)
+    parts = (_wide(query), _wide(key), _wide(value))
+    kernel = _kernel(*parts, mask)
+    if kernel is not None:
+        made = kernel.forward(*_arrays(*parts, mask), is_causal, scale)
+        out = wrap(made, parts[0].dtype, query._storage.backend)
+    else:
+        out = _weights(parts[0], parts[1], mask, is_causal, scale) @ parts[2]
     return out if out.dtype is query.dtype else out.to(query.dtype)
+
+
+def _kernel(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Any:
+    """The device's way to attend without a matrix of weights, where it has one that is better for these tensors."""
+    made = None if state.modes else getattr(query._storage.backend, "attention", None)
+    if made is None or any(
+        t._storage.backend is not query._storage.backend for t in (key, value, mask) if t is not None
+    ):
+        return None
+    return made if made.takes(*_arrays(query, key, value, mask)) else None
+
+
+def _arrays(*tensors: Tensor | None) -> list[Any]:
+    return [None if t is None else t._data for t in tensors]
 
 
 def _wide(t: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import indexing, movement, normalise, order, products, reductions, resample, scans, small, windows
+from . import attention, indexing, movement, normalise, order, products, reductions, resample, scans, small, windows
 
 
 def register(backend: Any) -> None:
@@ -23,3 +23,4 @@ def register(backend: Any) -> None:
     scans.register(backend)
     resample.register(backend)
     order.register(backend)
+    attention.register(backend)
