@@ -30,6 +30,9 @@ ROOT = ""
 MAX_DEPTH = 32
 """Scopes nest at most this deep; the rest of a longer module path stays in one name."""
 
+ONE_CALL = 10
+"""A module of so many operators that all come from one place in the source is closed at first."""
+
 ELEMENT_BYTES = {
     "bool": 1, "uint8": 1, "int8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1,
     "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2,
@@ -315,8 +318,20 @@ class Graph:
 
     @cached_property
     def initially_folded(self) -> frozenset[str]:
-        """The scopes that are single boxes until somebody opens them."""
-        return frozenset(s.id for s in self.scopes.values() if s.facts.folded)
+        """The scopes that are single boxes until somebody opens them.
+
+        Those that their builder wants closed; and on a tape the modules whose many operators all come from one place,
+        since these are the insides of a library's module, such as attention, which the user has not written.
+        """
+        return frozenset(s.id for s in self.scopes.values() if s.facts.folded or self._is_one_call(s))
+
+    def _is_one_call(self, scope: Scope) -> bool:
+        if self.kind != "tape" or scope.kind != "module" or len(scope.items) < ONE_CALL:
+            return False
+        if any(item.kind != "node" for item in scope.items):
+            return False
+        first = self.nodes[scope.start].source
+        return first is not None and all(n.source == first for n in self.nodes[scope.start : scope.stop])
 
     # -- look-up ------------------------------------------------------------------------------------
 

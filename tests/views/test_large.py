@@ -22,7 +22,7 @@ def chain():
     r = Recorder()
     x: list[int] = []
     for n in range(COUNT):
-        x = [r.op("relu" if n % 7 else f"op{n}", x, [1], "net")]
+        x = [r.op("relu" if n % 7 else f"op{n}", x, [1], "net", n + 1)]
     return r.snapshot(*x)
 
 

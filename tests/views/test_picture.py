@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from views.dags import tapes
 from views.recorded import Recorder, load
 
+from tapescope.graphviz_views.outline import Outline
 from tapescope.graphviz_views.picture import make_picture
 from tapescope.graphviz_views.tape import build_tape
 
@@ -59,7 +60,7 @@ def test_of_a_flat_graph_the_newest_nodes_are_shown():
     r = Recorder()
     x = []
     for n in range(400):
-        x = [r.op(f"op{n}", x, [1], "net" if n < 399 else "")]
+        x = [r.op(f"op{n}", x, [1], "net" if n < 399 else "", n + 1)]
     picture = make_picture(build_tape(r.snapshot()))
     boxes = list(picture.boxes.values())
     assert len(boxes) == 150
@@ -85,3 +86,19 @@ def test_tooltips_say_everything():
         "bias [32]",
         "saved input [100, 64] float32",
     ]
+
+
+def test_the_inside_of_a_library_s_module_is_closed_at_first():
+    r = Recorder()
+    x = []
+    for n in range(12):  # many operators of one call
+        x = [r.op(f"op{n}", x, [4], "net.attn", 7)]
+    for n in range(12):  # the user's own lines
+        x = [r.op(f"op{n}", x, [4], "net.own", n + 1)]
+    graph = build_tape(r.snapshot(*x))
+    boxes = make_picture(graph).boxes
+    assert "scope net.attn" in boxes and len(boxes) == 13
+    assert len(make_picture(graph, opened=["net.attn"]).boxes) == 24
+    outline = Outline(graph)
+    folded = [row.scope for row in outline.rows if row.folded]
+    assert folded == ["net.attn"] and outline.toggle("net.attn") is False and len(outline.rows) == 27
