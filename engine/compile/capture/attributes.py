@@ -186,7 +186,7 @@ class Attributes:
     def made_attribute(self, frame: Frame, obj: Any, name: str) -> Any:
         """An attribute of an instance that was made inside, or of an immutable object that existed before."""
         kind = type(obj)
-        custom, where = static(kind, "__getattribute__")
+        custom, _where = static(kind, "__getattribute__")
         if type(custom) is FunctionType:
             return self.push(frame, custom, [obj, name], {})
         found, owner = self.of_class(kind, name)

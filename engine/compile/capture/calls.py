@@ -5,8 +5,8 @@ A mixin of the domain.  Functions that are answered one by one stand in `builtin
 
 from __future__ import annotations
 
+import builtins
 import functools
-import sys
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
@@ -14,74 +14,30 @@ from types import (
     MethodDescriptorType,
     MethodType,
     MethodWrapperType,
-    ModuleType,
     WrapperDescriptorType,
 )
 from typing import TYPE_CHECKING, Any
 
-from ... import module_path
-from ...nn import module as nn_module
 from ...nn import module_hooks
 from ...nn.module import Module
-from ...state import state as engine_state
 from ...tensor import Tensor
 from ..bytecode import decode
-from ..fake import DataDependent, SymFloat, SymInt, is_symbolic
 from ..interpreter.binding import Mismatch, bind, complain
-from ..interpreter.frame import Control, Convert, Frame, Yielded
+from ..interpreter.frame import Convert, Frame, Yielded
 from ..interpreter.generators import InterpretedGenerator
-from . import graph_calls, leaves
+from . import leaves
 from .attributes import is_engine, static
-from .kinds import Note, SuperOf
-from .quiet import quiet
-from .recorder import Recorder, Unrecorded
+from .kinds import Note
+from .leaf_calls import LeafCalls
+from .native_calls import _PLAIN_MODULES, NativeCalls
+from .recorder import Recorder
 from .stops import Stop, name_of
-from .values import MISSING, PLAIN, CMethod, Lazy, Misused, Obj, facet
-from .world import ATOMS, World
-
-MAX_DEPTH = 200
-"""How deep calls may nest within one graph."""
-
-Handler = Any
-"""(domain, frame, args, kwargs) -> a value or a frame."""
-
-HANDLERS: dict[int, tuple[Any, Handler]] = {}
-"""What answers a call of one particular function, by its identity."""
-
-STOPS: dict[int, tuple[Any, str]] = {}
-"""Functions that end a graph, by identity, with the id of the break."""
-
-STOP_MODULES = {
-    "logging": "logging", "time": "time", "random": "random", "numpy.random": "random", "os": "io", "io": "io", "pathlib": "io", "shutil": "io",
-    "subprocess": "io", "socket": "io", "warnings": "warning", "traceback": "frames", "inspect": "frames", "secrets": "random",
-    "uuid": "random", "datetime": "time", "threading": "io", "tempfile": "io", "pickle": "io", "json": "opaque-call", "sys": "frames",
-    "_io": "io", "posix": "io", "gc": "io", "asyncio": "coroutine", "multiprocessing": "io", "concurrent": "io", "ast": "opaque-call",
-    "linecache": "io", "importlib": "import", "unittest": "opaque-call", "numpy": "numpy", "re": "opaque-call",
-}  # fmt: skip
-"""Modules of Python whose functions are not looked into, with the id of the break."""
-
-PURE: set[int] = set()
-"""Native functions that may be called on plain values while capturing, by identity."""
+from .tables import HANDLERS, MAX_DEPTH, OBJECT_CALLS, STOP_MODULES, STOPS, Dirty
+from .values import MISSING, PLAIN, CMethod, Obj, facet
+from .world import World
 
 
-class _Strict:
-    """For tests: failures of the capture itself are raised."""
-
-    on = False
-
-
-STRICT = _Strict()
-
-
-class Dirty(Control):
-    """A break inside of code that ran nested: the capture starts anew and ends before the instruction that began it."""
-
-    def __init__(self, stop: Stop) -> None:
-        super().__init__(str(stop))
-        self.stop = stop
-
-
-class Calls:
+class Calls(NativeCalls, LeafCalls):
     """The part of the domain that calls."""
 
     world: World
@@ -145,7 +101,7 @@ class Calls:
             return self.call(frame, method, [f, *args], kwargs)
         if getattr(kind, "__module__", "") == "functools" and hasattr(f, "__wrapped__"):
             raise Stop("opaque-call", f"{name_of(f.__wrapped__)} with a cache")
-        if not hasattr(kind, "__call__"):
+        if not builtins.callable(kind):
             raise TypeError(f"'{kind.__name__}' object is not callable")
         raise Stop("opaque-call", name_of(f))
 
@@ -177,8 +133,7 @@ class Calls:
         module = f.__globals__.get("__name__", "")
         root = module.partition(".")[0]
         if root in STOP_MODULES or module in STOP_MODULES:
-            if root not in _INTERPRETED.get(f.__qualname__.partition(".")[0], ()):
-                raise Stop(STOP_MODULES.get(module) or STOP_MODULES[root], name_of(f))
+            raise Stop(STOP_MODULES.get(module) or STOP_MODULES[root], name_of(f))
         program = decode(f.__code__)
         if program.refusal is not None:
             raise Stop("coroutine" if "asynchronous" in program.refusal else "opcode", program.refusal)
@@ -462,319 +417,6 @@ class Calls:
 
     paths: dict[int, str] = {}
 
-    # -- native functions -----------------------------------------------------------------------
-
-    def call_builtin(self, frame: Frame, f: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        owner = getattr(f, "__self__", None)
-        if owner is None or isinstance(owner, ModuleType):
-            module = getattr(f, "__module__", None) or getattr(owner, "__name__", "")
-            if id(f) in PURE or module in ("math", "_operator", "cmath"):
-                return self.pure(f, args, kwargs)
-            root = str(module).partition(".")[0]
-            if root in STOP_MODULES:
-                raise Stop(STOP_MODULES[root], name_of(f))
-            raise Stop("opaque-call", name_of(f))
-        if isinstance(owner, type):
-            return self.class_method(frame, owner, f.__name__, f, args, kwargs)
-        return self.c_method(frame, owner, f.__name__, args, kwargs)
-
-    def class_method(
-        self, frame: Frame, owner: type, name: str, f: Any, args: list[Any], kwargs: dict[str, Any]
-    ) -> Any:
-        """`object.__new__`, `dict.fromkeys` and their like."""
-        if name == "__new__":
-            cls = self.read(args[0])
-            if owner is object and (len(args) == 1 or static(cls, "__init__")[1] is not object):
-                return object.__new__(cls)
-            return self.native_new(frame, cls, args[1:], kwargs)
-        if name == "fromkeys":
-            value = args[1] if len(args) > 1 else None
-            return owner.fromkeys([self.key(k) for k in self.elements(frame, args[0])], value)  # type: ignore[attr-defined]
-        if name in ("__init_subclass__", "__subclasshook__"):
-            return None if name == "__init_subclass__" else NotImplemented
-        if name == "_make":
-            return tuple.__new__(owner, self.elements(frame, args[0]))
-        if owner.__module__ == "builtins":
-            return self.pure(f, args, kwargs)
-        raise Stop("opaque-call", f"{owner.__name__}.{name}")
-
-    def c_method(self, frame: Frame, receiver: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """A method written in C, bound to a value."""
-        receiver = self.read(receiver)
-        kind = receiver.kind if type(receiver) is Obj else type(receiver)
-        if isinstance(receiver, InterpretedGenerator):
-            return self.generator_method(frame, receiver, name, args)
-        if name in _OBJECT_METHODS:
-            return _OBJECT_METHODS[name](self, frame, receiver, args, kwargs)
-        from collections import deque
-
-        if issubclass(kind, (list, dict, set, frozenset, deque)) or (
-            issubclass(kind, tuple) and name not in ("_asdict",)
-        ):
-            return self.container_method(frame, receiver, name, args, kwargs)
-        if type(receiver) is Obj:
-            if kind.__module__.partition(".")[0] in STOP_MODULES:
-                raise Stop(STOP_MODULES[kind.__module__.partition(".")[0]], f"{kind.__name__}.{name}")
-            raise Stop("numpy" if kind.__module__ == "numpy" else "opaque-call", f"{kind.__name__}.{name}")
-        if name == "__next__":
-            return next(receiver)
-        if kind is str and name in ("format", "join", "format_map"):
-            return self.string_method(frame, receiver, name, args, kwargs)
-        if name == "__get__" and kind in (FunctionType, property):
-            return MethodType(receiver, args[0]) if kind is FunctionType and args[0] is not None else receiver
-        if kind is property and name in ("setter", "getter", "deleter"):
-            return getattr(receiver, name)(*args)
-        if kind in PLAIN or kind in (range, slice, bytes, SymInt, SymFloat) or kind.__module__ in _PLAIN_MODULES:
-            return self.pure(getattr(receiver, name), args, kwargs)
-        if isinstance(receiver, BaseException):
-            return getattr(receiver, name)(*args)
-        if kind.__module__ in ("builtins", "collections") and kind.__name__.startswith(("dict_", "odict_")):
-            return getattr(receiver, name)(*[self.settle(a) for a in args])
-        raise Stop("opaque-call", f"{kind.__name__}.{name}")
-
-    def string_method(self, frame: Frame, receiver: str, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        if name == "join":
-            return receiver.join([self.read(x) for x in self.elements(frame, args[0])])
-        given = [self.plain(a, "format") for a in args]
-        return getattr(receiver, name)(*given, **{k: self.plain(v, "format") for k, v in kwargs.items()})
-
-    def generator_method(self, frame: Frame, generator: Any, name: str, args: list[Any]) -> Any:
-        from ..interpreter.frame import EXHAUSTED
-
-        if name in ("__next__", "send"):
-            value = self.read(args[0]) if args else None
-            made = generator.resume(value)
-            if made is None:
-                raise StopIteration
-            return made
-        if name == "__iter__":
-            return generator
-        if name == "close":
-            if generator.state in ("created", "closed"):
-                generator.state = "closed"
-                return None
-            made = generator.throw_into(GeneratorExit())
-            try:
-                self.nesting += 1
-                outcome = self.interpreter.execute(made)
-            except (GeneratorExit, StopIteration):
-                return None
-            except Stop as stop:
-                raise Dirty(stop) from None
-            finally:
-                self.nesting -= 1
-            if type(outcome) is Yielded:
-                raise RuntimeError("generator ignored GeneratorExit")
-            return outcome.value if sys.version_info >= (3, 13) else None
-        if name == "throw":
-            if generator.delegate() is not None:
-                raise Stop("unsupported-value", "throw() into a generator that waits for another one")
-            error = self.read(args[0])
-            error = error() if isinstance(error, type) else error
-            made = generator.throw_into(error)
-            if made is None:
-                raise error
-            return made
-        _ = EXHAUSTED
-        raise Stop("opaque-call", f"generator.{name}")
-
-    def call_descriptor(self, frame: Frame, f: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """`dict.get(d, k)`, `object.__setattr__(o, n, v)` and their like."""
-        name = f.__name__
-        if not args:
-            raise TypeError(f"unbound method {f.__objclass__.__name__}.{name}() needs an argument")
-        receiver = self.read(args[0])
-        if f.__objclass__ is object or name in ("__init__", "__setattr__", "__getattribute__", "__delattr__"):
-            handler = _OBJECT_METHODS.get(name)
-            if handler is not None:
-                return handler(self, frame, receiver, args[1:], kwargs)
-        if f.__objclass__ is type and name == "__call__":
-            cls = receiver
-            new, owner = self.of_class(cls, "__new__")
-            _ = new, owner
-            return self._type_call(frame, cls, args[1:], kwargs)
-        return self.c_method(frame, receiver, name, args[1:], kwargs)
-
-    def _type_call(self, frame: Frame, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        new, owner = self.of_class(cls, "__new__")
-        inner = new.__func__ if isinstance(new, staticmethod) else new
-        if type(inner) is FunctionType:
-            instance = self.nested(inner, [cls, *args], kwargs)
-        else:
-            instance = self.native_new(frame, cls, args, kwargs)
-        return self.initialise(frame, instance, cls, args, kwargs)
-
-    def pure(self, f: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Call a native function without effects on plain values."""
-        given = [self.settle(a) for a in args]
-        words = {k: self.settle(v) for k, v in kwargs.items()}
-        if any(map(self.symbolic, given)) or any(map(self.symbolic, words.values())):
-            if any(isinstance(a, Tensor) for a in (*given, *words.values())):
-                raise Stop("item", name_of(f))
-            raise Stop("opaque-call", name_of(f))
-        if any(map(is_symbolic, given)):
-            quick = SYMBOLIC.get(id(f))
-            if quick is not None:
-                return quick(*given)
-        return f(*map(self.concrete, given), **{k: self.concrete(v) for k, v in words.items()})
-
-    # -- leaves ---------------------------------------------------------------------------------
-
-    where: Frame | None
-    stand_ins: dict[int, Any]
-
-    def leaf(self, frame: Frame | None, f: Any, args: list[Any], kwargs: dict[str, Any], always: bool = False) -> Any:
-        """Run an operator on fakes and write its node."""
-        self.where = frame or self.now
-        name = f.__name__
-        given = [self.operand_of(a) for a in args]
-        words = {k: self.operand_of(v) for k, v in kwargs.items()} if kwargs else {}
-        values = leaves.NEEDS_VALUES.get(name)
-        if values is not None and f is not getattr:
-            self.refuse_values(f, name, values, given)
-        tensors = [t for t in _tensors(given) if t is not None]
-        if words:
-            tensors += list(_tensors(list(words.values())))
-        versions = [t._storage.version for t in tensors]
-        try:
-            out = self.run_leaf(f, given, words)
-        except DataDependent as error:
-            raise Stop(
-                "dynamic-shape" if error.kind not in ("item", "bool", "float", "int") else "item", name_of(f)
-            ) from None
-        except (Control, Misused):
-            raise
-        except NotImplementedError as error:
-            raise Stop("exception", f"{type(error).__name__}: {error}") from None
-        except Exception as error:
-            if STRICT.on and not isinstance(error, (RuntimeError, ValueError, TypeError, IndexError)):
-                raise Misused(f"{type(error).__name__}: {error}") from error
-            raise Stop(
-                "exception", f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-            ) from None
-        wrote = [t._storage.version for t in tensors] != versions
-        if name in leaves.QUESTIONS and not wrote:
-            return out
-        made = _has_tensor(out)
-        if not made and not wrote and not always and name not in leaves.ALWAYS:
-            return out
-        if f is getattr and self.recorder.node_of(out) is not None:
-            return out
-        try:
-            nodes = tuple([self.recorder.argument(a, self.foreign) for a in given])
-            named = {k: self.recorder.argument(v, self.foreign) for k, v in words.items()} if words else {}
-        except Unrecorded as error:
-            raise Stop("unsupported-value", f"{name_of(f)} of a {type(error.value).__name__}") from None
-        if tensors and given and isinstance(given[0], Tensor) and static(type(given[0]), name)[0] is f:
-            node = self.recorder.call(name, nodes, named, out, method=True)
-        else:
-            node = self.recorder.call(f, nodes, named, out)
-        if wrote or always or name in leaves.ALWAYS:
-            node.meta["impure"] = True
-        return out
-
-    def has_hooks(self) -> bool:
-        """Whether a tensor from before has hooks, which backward runs; that there are none is guarded."""
-        for t, source in self.world.tensors():
-            if t.requires_grad:
-                real = self.world.real_of(t)
-                if real._hooks or "_kept_accumulator" in real.__dict__:
-                    return True
-                self.world.guards.condition(
-                    source,
-                    "{e} has no hooks",
-                    "{e}._hooks or '_kept_accumulator' in {e}.__dict__",
-                    "whether it has hooks",
-                    None,
-                    False,
-                )
-        return False
-
-    def custom_function(self, frame: Frame, cls: Any, args: list[Any]) -> Any:
-        """`Function.apply` of a custom function: one node, where its methods do nothing but compute."""
-        methods = [getattr(cls, n, None) for n in ("forward", "backward", "setup_context", "vjp", "jvp")]
-        if not all(quiet(m) for m in methods if isinstance(m, FunctionType) and not is_engine(m)):
-            raise Stop("transform", f"{cls.__name__}.apply")
-        try:
-            return self.leaf(frame, graph_calls.apply_function, [cls, *args], {})
-        except Stop as stop:
-            if stop.id == "exception":
-                raise
-            raise Stop("transform", f"{cls.__name__}.apply") from None
-
-    def run_leaf(self, f: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        flag = self.recorder.flag
-        before, flag.on = flag.on, True
-        try:
-            return f(*args, **kwargs)
-        finally:
-            flag.on = before
-
-    def refuse_values(self, f: Any, name: str, id: str, args: list[Any]) -> None:
-        """End the graph at a function that needs values (unless they are known: a constant made inside)."""
-        t = args[0] if args else None
-        if isinstance(t, Tensor) and name in (
-            "item",
-            "tolist",
-            "__bool__",
-            "__float__",
-            "__int__",
-            "__index__",
-            "is_nonzero",
-        ):
-            constant = getattr(t._data, "constant", None)
-            if constant is not None and not t._data.memory.writes:
-                return
-        raise Stop(id, f"Tensor.{name}" if isinstance(t, Tensor) else name_of(f))
-
-    def operand_of(self, value: Any) -> Any:
-        """An argument of an operator: unread values read, containers native."""
-        kind = type(value)
-        if kind is Lazy:
-            return self.read(value)
-        if kind in PLAIN or isinstance(value, Tensor):
-            return value
-        if kind is list:
-            return [self.operand_of(v) for v in value]
-        if isinstance(value, tuple):
-            parts = [self.operand_of(v) for v in value]
-            if all(a is b for a, b in zip(parts, value, strict=True)):
-                return value
-            return tuple.__new__(kind, parts)
-        if kind is dict:
-            return {k: self.operand_of(v) for k, v in value.items()}
-        if kind is slice:
-            return slice(self.operand_of(value.start), self.operand_of(value.stop), self.operand_of(value.step))
-        if kind is Obj:
-            part = facet(value)
-            if part is not None:
-                return self.operand_of(part.native())
-            if value.kind.__module__.startswith("numpy"):
-                raise Stop("numpy", "An operator on an array")
-            self.world.touch(value)
-            return value.real
-        if isinstance(value, InterpretedGenerator) or hasattr(kind, "__next__"):
-            return [self.operand_of(v) for v in self.elements(self.now, value)]
-        return value
-
-    def foreign(self, value: Any) -> Any:
-        """What stands in a node for an argument that is neither tensor nor plain."""
-        if (
-            isinstance(value, ATOMS)
-            or isinstance(value, (range, frozenset, set))
-            or type(value).__module__.startswith(_ENGINE)
-        ):
-            known = self.world.memo.get(id(value))
-            if known is not None and type(known[1]) is Obj:
-                return self.recorder.object(value, known[2])
-            return value
-        known = self.world.memo.get(id(value))
-        if known is not None and type(known[1]) is Obj:
-            return self.recorder.object(value, known[2])
-        if type(value) in (FunctionType, BuiltinFunctionType):
-            return value
-        raise Unrecorded(value)
-
 
 class _Instance:
     """The end of `cls(...)` after `__init__`."""
@@ -802,134 +444,4 @@ class _AfterNew:
         return self.domain.initialise(frame, value, self.cls, self.args, self.kwargs)
 
 
-def _tensors(values: Any) -> list[Tensor]:
-    out: list[Tensor] = []
-    for v in values:
-        if isinstance(v, Tensor):
-            out.append(v)
-        elif isinstance(v, (list, tuple)):
-            out += _tensors(v)
-        elif isinstance(v, dict):
-            out += _tensors(v.values())
-    return out
-
-
-def _has_tensor(value: Any) -> bool:
-    if isinstance(value, Tensor):
-        return True
-    if isinstance(value, (list, tuple)):
-        return any(map(_has_tensor, value))
-    if isinstance(value, dict):
-        return any(map(_has_tensor, value.values()))
-    return False
-
-
-def _plain_setattr(domain: Any, frame: Frame, receiver: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    name = domain.read(args[0])
-    if isinstance(receiver, type):
-        return domain.store_class_attr(receiver, name, args[1])
-    kind = receiver.kind if type(receiver) is Obj else type(receiver)
-    return domain.plain_store(frame, receiver, kind, name, args[1])
-
-
-def _plain_delattr(domain: Any, frame: Frame, receiver: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    kind = receiver.kind if type(receiver) is Obj else type(receiver)
-    return domain.plain_delete(frame, receiver, kind, domain.read(args[0]))
-
-
-def _plain_init(domain: Any, frame: Frame, receiver: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    if isinstance(receiver, (dict, list, set)) and (args or kwargs):
-        domain.fill(frame, receiver, args, kwargs)
-    elif isinstance(receiver, BaseException):
-        receiver.args = tuple(args)
-    elif type(receiver) is Obj and (args or kwargs):
-        raise Stop("mutation", "__init__ of an object that exists")
-    return None
-
-
-def _plain_getattribute(domain: Any, frame: Frame, receiver: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    name = domain.read(args[0])
-    if type(receiver) is Obj:
-        kind = receiver.kind
-        found, owner = domain.of_class(kind, name)
-        value = (
-            domain.get_own(receiver, name, isinstance(receiver.real, Module))
-            if hasattr(receiver.real, "__dict__")
-            else MISSING
-        )
-        if found is not MISSING and (hasattr(type(found), "__set__") or value is MISSING):
-            return domain.bind(frame, receiver, kind, found, owner, name)
-        if value is MISSING:
-            raise domain.no_attribute(receiver, name)
-        return value
-    own = getattr(receiver, "__dict__", {})
-    found, owner = static(type(receiver), name)
-    if found is not MISSING and (hasattr(type(found), "__set__") or name not in own):
-        return domain.bind(frame, receiver, type(receiver), found, owner, name)
-    if name in own:
-        return own[name]
-    raise domain.no_attribute(receiver, name)
-
-
-def _identity_eq(domain: Any, frame: Frame, receiver: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    if issubclass(receiver.kind if type(receiver) is Obj else type(receiver), (list, dict, tuple, set)):
-        return domain.compare(frame, "==", receiver, args[0])
-    return True if domain.is_(frame, receiver, args[0], False) else NotImplemented
-
-
-def _identity_ne(domain: Any, frame: Frame, receiver: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    return not domain.truth_of(domain.nested_value(frame, domain.compare(frame, "==", receiver, args[0])))
-
-
-def _default_hash(domain: Any, frame: Frame, receiver: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    value = domain.plain(receiver, "hash()")
-    if type(value).__hash__ is object.__hash__:
-        raise Stop("unsupported-value", "The hash of an object")
-    return hash(value)
-
-
-def _text_of(domain: Any, frame: Frame, receiver: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    value = domain.plain(receiver, "repr()")
-    if type(value).__repr__ is object.__repr__:
-        raise Stop("unsupported-value", "The address of an object")
-    return repr(value)
-
-
-def _length_of(domain: Any, frame: Frame, receiver: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    return domain.length(frame, receiver)
-
-
-def _iter_of(domain: Any, frame: Frame, receiver: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    part = facet(receiver) if type(receiver) is Obj else None
-    return iter(part.native()) if part is not None else iter(receiver)
-
-
-_OBJECT_METHODS: dict[str, Handler] = {
-    "__setattr__": _plain_setattr, "__delattr__": _plain_delattr, "__init__": _plain_init, "__getattribute__": _plain_getattribute,
-    "__eq__": _identity_eq, "__ne__": _identity_ne, "__hash__": _default_hash, "__repr__": _text_of, "__iter__": _iter_of,
-    "__len__": _length_of, "__init_subclass__": lambda *a: None,
-}  # fmt: skip
-"""Methods of `object` and their like, called explicitly (`super().__setattr__(...)`)."""
-
-OBJECT_CALLS: dict[type, Any] = {}
-"""Calls of objects of particular types: (domain, frame, obj, args, kwargs)."""
-
-SYMBOLIC: dict[int, Any] = {}
-"""Native functions of symbolic numbers, by identity."""
-
-_INTERPRETED: dict[str, tuple[str, ...]] = {}
-_PLAIN_MODULES = (
-    "builtins",
-    "fractions",
-    "decimal",
-    "collections",
-    "types",
-    "numbers",
-    "enum",
-    "operator",
-    "functools",
-    "itertools",
-)
-_ENGINE = Module.__module__.rsplit(".", 2)[0]
-
-__all__ = ["HANDLERS", "PURE", "STOPS", "Calls", "Dirty", "Note", "SuperOf", "engine_state", "module_path", "nn_module"]
+__all__ = ["Calls"]

@@ -14,21 +14,22 @@ from ...autograd.node import ENGINE_FOLDER
 from ...device import get_default_device
 from ...dtypes import get_default_dtype
 from ...observe import Source as Place_
-from ...state import state as engine_state
 from ...random import default_generator
+from ...state import state as engine_state
 from ..breaks import BREAKS, describe
 from ..fake import SymFloat, SymInt
 from ..graph import effects
 from ..graph.purity import is_random
 from ..interpreter.frame import Control, Frame, Returned
 from ..interpreter.loop import Interpreter
-from .calls import Dirty, Note
 from .codegen import Writer
 from .domain import SymbolicDomain
+from .kinds import Note
 from .rebuild import Escapes, Rebuilder
 from .recorder import Recorder
 from .segments import Entry, Exit, symbolic_chain
 from .stops import Stop, Turn
+from .tables import Dirty
 from .values import Misused, Obj
 from .world import Dynamic, World
 
@@ -344,10 +345,10 @@ def failed_run(entry: Entry, error: Exception, random_state: Any) -> None:
 
 def _repeatable(node: Any) -> bool:
     """Whether running a node twice is the same as running it once."""
-    return (
-        node.target is effects.set_grad
-        and node.args[1] is None
-        or node.target in ("item", "requires_grad_", "retain_grad")
+    return (node.target is effects.set_grad and node.args[1] is None) or node.target in (
+        "item",
+        "requires_grad_",
+        "retain_grad",
     )
 
 
@@ -372,7 +373,7 @@ def state_guards(world: World, domain: SymbolicDomain, recorder: Recorder, befor
         for name in ("grad_enabled", "inference"):
             reads.setdefault(name, before[name])
     home = sources.const(engine_state, "torch")
-    for name, value in reads.items():
+    for name in reads:
         if name in ("grad_enabled", "inference"):
             guards.value(sources.attr(home, name), before[name], "a switch of the engine")
     if graph:

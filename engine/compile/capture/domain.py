@@ -20,8 +20,9 @@ from ..interpreter.concrete import ConcreteDomain
 from ..interpreter.frame import EXHAUSTED, UNBOUND, Frame
 from ..interpreter.generators import InterpretedGenerator
 from .attributes import Attributes, is_engine, static
-from .calls import Calls, Note
+from .calls import Calls
 from .containers import CONTAINERS, VIEWS, Containers
+from .kinds import Note
 from .recorder import Recorder
 from .stops import Stop, Turn, name_of
 from .values import DELETED, MISSING, PLAIN, Lazy, Misused, Obj, facet

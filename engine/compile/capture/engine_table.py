@@ -25,11 +25,11 @@ from ...utils import checkpoint as checkpointing
 from ..graph import effects
 from ..interpreter.frame import Frame
 from . import graph_calls
-from .builtins_table import entry
-from .calls import HANDLERS, STOPS
+from .entries import entry
 from .leaves import is_allowed
 from .recorder import Unrecorded
 from .stops import Stop, name_of
+from .tables import HANDLERS, STOPS
 from .values import Obj
 
 # -- backward ---------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 from ...nn import module_hooks
 from ...nn.module import Module
 from ...state import state as engine_state
-from .builtins_table import entry
+from .entries import entry
 from .runtime import Compiled, Options, _off
 
 

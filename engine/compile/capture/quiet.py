@@ -90,9 +90,7 @@ def _harmless(value: Any, depth: int, seen: set[int]) -> bool:
     if isinstance(value, type):
         return True
     if isinstance(value, BuiltinFunctionType):
-        return (
-            value.__module__ in ("math", "_operator")
-            or getattr(builtins, value.__name__, None) is value
-            and value.__name__ in _BUILTINS
+        return value.__module__ in ("math", "_operator") or (
+            getattr(builtins, value.__name__, None) is value and value.__name__ in _BUILTINS
         )
     return type(value).__name__ in ("dtype", "device", "layout")

@@ -28,9 +28,10 @@ from ...tensor import Tensor
 from ..fake import SymFloat, SymInt
 from ..interpreter.frame import NULL, UNBOUND, Convert, Frame, OnReturn
 from ..interpreter.generators import InterpretedGenerator
-from .builtins_table import Calling, Following, Identity
-from .calls import SuperOf
+from .builtins_table import Identity
 from .codegen import Writer
+from .iteration_table import Calling, Following
+from .kinds import SuperOf
 from .values import DELETED, MISSING, PLAIN, CMethod, DictFacet, Lazy, ListFacet, Obj, SetFacet
 from .world import ATOMS, World
 
@@ -44,8 +45,8 @@ _VIEWS = (
 )
 _ITERATORS = (
     type(iter([])), type(iter(())), type(iter(range(0))), type(iter("")), type(iter({})), type(iter({}.values())), type(iter({}.items())),
-    type(iter(set())), type(reversed([])), enumerate, zip, map, filter, reversed, itertools.chain, itertools.islice, itertools.repeat, itertools.count,
-    itertools.cycle, itertools.product, itertools.zip_longest, itertools.accumulate, itertools.starmap,
+    type(iter(set())), type(reversed([])), enumerate, zip, map, filter, reversed, itertools.chain, itertools.islice, itertools.repeat,
+    itertools.count,    itertools.cycle, itertools.product, itertools.zip_longest, itertools.accumulate, itertools.starmap,
 )  # fmt: skip
 
 
@@ -286,10 +287,14 @@ class Rebuilder:
             return self.iterator(v)
         if isinstance(v, TapeNode):
             raise Escapes("A node of the tape", v)
-        if (
-            isinstance(v, ATOMS)
-            or isinstance(v, enum.Enum)
-            or kind.__module__ in ("fractions", "decimal", "datetime", "re", "builtins", "typing", "types")
+        if isinstance(v, (ATOMS, enum.Enum)) or kind.__module__ in (
+            "fractions",
+            "decimal",
+            "datetime",
+            "re",
+            "builtins",
+            "typing",
+            "types",
         ):
             if (
                 kind.__module__ == "builtins"

@@ -30,12 +30,12 @@ from ..interpreter.loop import Interpreter
 from . import builtins_table as _builtins_table  # fills the tables of calls
 from . import engine_table
 from . import subgraphs as _subgraphs
-from .calls import OBJECT_CALLS, STRICT
 from .capture import Failed, Rerun, capture, source_of
 from .codegen import MISS
 from .guards import Failure, explain_failure, failures
 from .segments import Entry, Place, flatten, labels_of
 from .sources import full
+from .tables import OBJECT_CALLS, STRICT
 from .world import path_of
 
 _lock = threading.RLock()

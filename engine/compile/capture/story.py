@@ -220,7 +220,6 @@ def explain(f: Any) -> Callable[..., Explanation]:
 
     def call(*args: Any, **kwargs: Any) -> Explanation:
         from ..api import compile
-
         from .modules import OptimizedModule
 
         known = f if isinstance(f, (CompiledFunction, OptimizedModule)) or hasattr(f, "_compiled") else compile(f)

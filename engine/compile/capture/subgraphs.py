@@ -15,10 +15,10 @@ from ..control import cond, scan, switch, while_loop
 from ..graph import GraphModule, spec_of
 from ..interpreter.frame import Frame
 from . import graph_calls
-from .builtins_table import entry
-from .calls import Dirty
+from .entries import entry
 from .recorder import Recorder
 from .stops import Stop, name_of
+from .tables import Dirty
 from .values import Obj, facet
 
 _vmap: Any = graph_calls._vmap
@@ -260,13 +260,8 @@ def _fresh(tensors: list[Tensor], grads: bool) -> list[Tensor]:
 def _alike(who: str, a: Sub, b: Sub) -> None:
     """End the graph where two branches do not return the same kinds of tensors."""
     same = len(a.leaves) == len(b.leaves) and all(
-        isinstance(x, Tensor)
-        and isinstance(y, Tensor)
-        and tuple(x.shape) == tuple(y.shape)
-        and x.dtype is y.dtype
-        or not isinstance(x, Tensor)
-        and not isinstance(y, Tensor)
-        and x == y
+        (isinstance(x, Tensor) and isinstance(y, Tensor) and tuple(x.shape) == tuple(y.shape) and x.dtype is y.dtype)
+        or (not isinstance(x, Tensor) and not isinstance(y, Tensor) and x == y)
         for x, y in zip(a.leaves, b.leaves, strict=True)
     )
     if not same:

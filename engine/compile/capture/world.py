@@ -114,7 +114,7 @@ class World:
         if kind is FunctionType:
             self._function_guard(value, source, guarded)
             return self._note(value, value, source)
-        if isinstance(value, ATOMS) or isinstance(value, enum.Enum):
+        if isinstance(value, (ATOMS, enum.Enum)):
             if not guarded:
                 self.guards.is_(source, value)
             return self._note(value, value, source)

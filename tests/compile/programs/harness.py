@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapescope import engine as torch
-from tapescope.engine.compile.capture.calls import STRICT
+from tapescope.engine.compile.capture.tables import STRICT
 from tapescope.engine.observe import bus
 
 PROGRAMS: list[Program] = []
