@@ -97,12 +97,12 @@ def compile(
         raise TypeError(f"torch.compile wants a function or a module, not {type(model).__name__}")
     if disable or config.disable or "_compile_disabled" in getattr(model, "__dict__", {}):
         return model
-    from .backends import lookup_backend
+    from .backends import configured
     from .capture.modules import compile_module
     from .capture.runtime import Compiled, Options, wrap_function
 
     name = backend if isinstance(backend, str) else getattr(backend, "__name__", type(backend).__name__)
-    made = Options(lookup_backend(backend), name, dynamic, fullgraph, None)
+    made = Options(configured(backend, mode, check), name, dynamic, fullgraph, None)
     if isinstance(model, Module):
         return compile_module(model, made)
     if isinstance(model, type):

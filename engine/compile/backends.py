@@ -59,7 +59,15 @@ def aot_eager(gm: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., A
 @register_backend("tapescope")
 def tapescope(gm: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
     """Run forward and backward graphs as few generated kernels: C on the CPU where there is a compiler, numpy programs elsewhere, WGSL."""
-    from .aot.function import AotFunction
-    from .lower.backend import compile_graph
+    from .lower.backend import Choices, backend_with
 
-    return AotFunction(gm, example_inputs, compile_graph)
+    return backend_with(Choices())(gm, example_inputs)
+
+
+def configured(backend: str | Backend, mode: str | None, check: bool) -> Backend:
+    """A backend with the mode and the check that were asked for, where it has such; raises ValueError for an unknown mode."""
+    if backend != "tapescope":
+        return lookup_backend(backend)
+    from .lower.backend import Choices, backend_with
+
+    return backend_with(Choices(mode or "default", check))

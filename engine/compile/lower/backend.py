@@ -1,15 +1,35 @@
 """What `torch.compile` calls: a level-2 graph in, something that runs it in few kernels out.
 
-On the CPU that is compiled C where there is a compiler. Where a graph cannot be lowered it runs operator by operator, and `reason` says why.
+On the CPU that is compiled C where there is a compiler, numpy programs elsewhere; on WebGPU it is WGSL. Where a graph cannot be
+lowered it runs operator by operator, and `reason` says why.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from ..aot.function import AotFunction
 from ..graph import GraphModule
-from .simplify.translate import translate
+from .replay.check import Checked
+from .simplify.translate import Program, translate
+
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How to compile. `check` compares every run with the graph's operators; `printer` names one ("c", "numpy", "wgsl")."""
+
+    mode: str = "default"
+    check: bool = False
+    printer: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ValueError(f"there is no mode {self.mode!r} for torch.compile; the modes are {', '.join(MODES)}")
 
 
 class Unlowered:
@@ -23,26 +43,30 @@ class Unlowered:
         return self.call(*inputs)
 
 
-def compile_graph(gm: GraphModule, specs: Sequence[Any] = (), mode: str = "default") -> Callable[..., Any]:
+def compile_graph(gm: GraphModule, specs: Sequence[Any] = (), choices: Choices | None = None) -> Callable[..., Any]:
     """The compiled form of a graph of primitives, called with its inputs; returns what the graph returns, in tuples.
 
     `specs` describe the inputs, and are not needed: the graph's placeholders say the same. A result that belongs to
     `gm.meta["writes"]` (output to input) is written into that input, and the input's tensor is returned in its place.
     """
+    choices = choices or Choices()
     try:
-        program = translate(gm)
-        return _lowered(program)
+        made = lower(translate(gm), choices)
     except NotImplementedError as error:
         return Unlowered(gm, str(error))
+    except Exception as error:  # a mistake here must not stop the user's program; the operators run as they are
+        if os.environ.get("TAPESCOPE_RAISE"):
+            raise
+        return Unlowered(gm, f"{type(error).__name__}: {error}")
+    return Checked(made, gm) if choices.check else made
 
 
-def _lowered(program: Any) -> Callable[..., Any]:
-    from .cache.compiler import find, threads
+def lower(program: Program, choices: Choices | None = None) -> Any:
+    """The segment of a program. Raises NotImplementedError for devices and graphs that have no generated kernels."""
     from .replay.assemble import assemble
-    from .replay.cpu import HEADER, Segment
-    from .replay.numpy_program import NumpySegment
     from .schedule.fuse import Caps
 
+    choices = choices or Choices()
     if program.backend == "webgpu":
         from .replay.webgpu import GpuSegment
 
@@ -50,9 +74,61 @@ def _lowered(program: Any) -> Callable[..., Any]:
         return GpuSegment(assemble(program, Caps(buffers=7, keep=1 << 30, rows_only=True, contiguous_rows=False)))
     if program.backend != "cpu":
         raise NotImplementedError(f"there are no generated kernels for device {program.backend!r}")
-    if find() is None or threads() is None or HEADER is None:
+    if choices.printer == "numpy" or not have_c():
+        from .replay.numpy_program import NumpySegment
+
         return NumpySegment(assemble(program, Caps(keep=1)))
+    from .replay.cpu import Segment
+
     return Segment(assemble(program))
 
 
-__all__ = ["Unlowered", "compile_graph"]
+def have_c() -> bool:
+    """Whether there is a C compiler that can be used."""
+    from .cache.compiler import find, threads
+    from .replay.cpu import HEADER
+
+    return find() is not None and threads() is not None and HEADER is not None
+
+
+class LoweredFunction(AotFunction):
+    """A captured graph whose forward and backward run as generated kernels."""
+
+    def segments(self) -> list[Any]:
+        """The segments of all variants, forward before backward."""
+        out: list[Any] = []
+        for variant in self.variants.values():
+            if variant is None:
+                continue
+            for part in (variant.forward, variant.backward):
+                part = getattr(part, "segment", part)
+                if hasattr(part, "assembly"):
+                    out.append(part)
+        return out
+
+    def kernels_json(self) -> dict[str, Any] | None:
+        """The kernels in the form that views read; None before anything was compiled."""
+        from .replay.tell import tell
+
+        found = self.segments()
+        return tell(found, found[0].program.backend) if found else None
+
+    def reasons(self) -> list[str]:
+        """Why parts of it run operator by operator."""
+        out = [self.reason] if self.reason else []
+        for variant in self.variants.values():
+            if variant is not None:
+                out += [p.reason for p in (variant.forward, variant.backward) if isinstance(p, Unlowered)]
+        return out
+
+
+def backend_with(choices: Choices) -> Callable[..., Any]:
+    """A backend for `torch.compile` with these choices."""
+
+    def tapescope(gm: GraphModule, example_inputs: Sequence[Any]) -> LoweredFunction:
+        return LoweredFunction(gm, example_inputs, lambda graph, specs: compile_graph(graph, specs, choices))
+
+    return tapescope
+
+
+__all__ = ["Choices", "LoweredFunction", "Unlowered", "backend_with", "compile_graph", "lower"]

@@ -106,10 +106,11 @@ def write(assembly: Assembly, blas: bool) -> File:
             continue
         out.parts[k] = text
         tables.append(f"static const int32_t {table}[] = {{{', '.join(map(str, places)) or '0'}}};")
-        current += driver
+        tables += [f"void step_{k}(ts_context *x) {{", *driver, "}"]
+        current.append(f"  step_{k}(x);")
         steps.append(k)
     close()
-    out.text = "\n".join([*lines, *tables, "", *runs])
+    out.text = "\n".join([*lines, *tables, "", "void bind(ts_context *x) { ts_bind(x); }", *runs])
     return out
 
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ....backends.base import backend as backend_of
+from ....observe import bus
 from ....tensor import wrap
 from ..cache import compiler as cc
 from ..loops.index import Ix, evaluate
@@ -26,6 +29,7 @@ from ..values import Value, canonical
 from .assemble import Assembly, Step
 from .calls import run_call
 from .common import Outputs
+from .tell import tell_built, tell_launch
 
 
 class Context(ctypes.Structure):
@@ -60,6 +64,8 @@ class Prepared:
     made: list[tuple[int, tuple[int, ...], np.dtype, tuple[int, ...] | None]] = field(default_factory=list)
     keep: list[Any] = field(default_factory=list)
     objects: Any = None
+    numbers: Any = None
+    address: int = 0
 
 
 class Segment(Outputs):
@@ -71,7 +77,9 @@ class Segment(Outputs):
         super().__init__(assembly)
         blas = cc.blas()
         self.file: File = write(assembly, blas is not None)
+        began = time.perf_counter()
         path, self.cached = compiler.build(self.file.text, "segment")
+        self.seconds = time.perf_counter() - began
         self.path = path
         self.library = ctypes.CDLL(str(path))
         self.parallel = threads[1]
@@ -90,6 +98,8 @@ class Segment(Outputs):
         self.strides = [self._expected(i) for i, _ in self.bound]
         self.static = not self.symbols
         self.launches = 0
+        self.times: dict[int, deque[float]] = {}
+        tell_built(self, "cpu")
         first = [s for _, s in self.bound]
         self.one = self._prepare(()) if self.static else None
         self.first_places = first
@@ -191,8 +201,8 @@ class Segment(Outputs):
             HEADER or 0,
         )
         p.keep += [n, g, where]
-        p.numbers = g  # type: ignore[attr-defined]
-        p.address = ctypes.addressof(c)  # type: ignore[attr-defined]
+        p.numbers = g
+        p.address = ctypes.addressof(c)
         if len(self.prepared) > 32:
             self.prepared.clear()
         self.prepared[sizes] = p
@@ -235,11 +245,13 @@ class Segment(Outputs):
         count = len(arrays) + len(fresh)
         p.objects[0:count] = [*map(id, arrays), *map(id, fresh)]
         for i, g in self.numbers:
-            p.numbers[g] = float(tensors[i])  # type: ignore[attr-defined]
+            p.numbers[g] = float(tensors[i])
         p.context.count = count
-        if len(self.stretches) == 1 and self.stretches[0][0] is not None:
-            self.stretches[0][0](p.address)  # type: ignore[attr-defined]
-            locals_: dict[int, np.ndarray] = {}
+        if bus.launch or self.timing:
+            locals_ = self._timed(p, arrays, fresh)
+        elif len(self.stretches) == 1 and self.stretches[0][0] is not None:
+            self.stretches[0][0](p.address)
+            locals_ = {}
         else:
             locals_ = self._mixed(p, arrays, fresh)
         if p.context.bad:
@@ -282,6 +294,34 @@ class Segment(Outputs):
             back.append((array, made))
         return made
 
+    # -- one step after the other ---------------------------------------------------------------
+
+    timing = False
+    """Whether every step is timed."""
+
+    def _timed(self, p: Prepared, arrays: list[np.ndarray], fresh: list[np.ndarray]) -> dict[int, np.ndarray]:
+        """The steps one by one, each timed and told to listeners."""
+        a = self.assembly
+        held: dict[int, np.ndarray] = {s: x for (_, s), x in zip(self.bound, arrays, strict=True)}
+        for (k, *_), x in zip(p.made, fresh, strict=True):
+            held[a.slots[a.root(self._result(k))]] = x
+        bind = self.library.bind
+        bind.argtypes, bind.restype = [ctypes.c_void_p], None
+        bind(p.address)
+        for k, step in enumerate(a.steps):
+            began = time.perf_counter()
+            if k in self.file.python:
+                self._python(p, step, held)
+            else:
+                run = getattr(self.library, f"step_{k}")
+                run.argtypes, run.restype = [ctypes.c_void_p], None
+                run(p.address)
+            seconds = time.perf_counter() - began
+            self.times.setdefault(k, deque(maxlen=64)).append(seconds)
+            if bus.launch:
+                tell_launch(step, k, "cpu", seconds)
+        return held
+
     # -- steps in Python ------------------------------------------------------------------------
 
     def _mixed(self, p: Prepared, arrays: list[np.ndarray], fresh: list[np.ndarray]) -> dict[int, np.ndarray]:
@@ -294,7 +334,7 @@ class Segment(Outputs):
         for function, steps in self.stretches:
             if function is not None:
                 p.context.count = count if first else 0
-                function(p.address)  # type: ignore[attr-defined]
+                function(p.address)
                 first = False
                 continue
             if first:

@@ -6,6 +6,8 @@ The kernels' text is compiled by Python once; a call binds flat views of the arr
 from __future__ import annotations
 
 import threading
+import time
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from ....backends.base import backend as backend_of
 from ....backends.cpu import quiet
 from ....numerics import error as numeric_errors
 from ....numerics import gamma
+from ....observe import bus
 from ....tensor import wrap
 from ..loops.index import evaluate
 from ..loops.scalar import BYTES, NUMPY
@@ -22,10 +25,11 @@ from ..print_numpy.text import Printer
 from ..schedule.anchors import affine
 from ..schedule.fuse import bare
 from ..values import Value
-from .assemble import Assembly
+from .assemble import Assembly, Step
 from .calls import run_call
 from .common import Outputs
 from .cpu import _ordered
+from .tell import tell_built, tell_launch
 
 
 class OutOfRange(IndexError):
@@ -91,6 +95,10 @@ class NumpySegment(Outputs):
         self.numbers = [(i, assembly.numbers[v]) for i, v in enumerate(self.program.inputs) if v is not None and v in assembly.numbers]
         self.memory: dict[tuple[int, ...], dict[int, np.ndarray]] = {}
         self.launches = 0
+        self.times: dict[int, deque[float]] = {}
+        tell_built(self, "cpu")
+
+    timing = False
 
     def _arena(self, sizes: tuple[int, ...]) -> dict[int, np.ndarray]:
         """Memory of intermediate results, by slot, in one arena."""
@@ -168,29 +176,39 @@ class NumpySegment(Outputs):
             results[a.root(v)] = array
         g = [float(tensors[i]) for i, _ in self.numbers]
         items: dict[Value, np.ndarray] = {}
+        told = bus.launch or self.timing
         for k, step in enumerate(a.steps):
-            if step.kind == "kernel":
-                self.steps[k](m, sizes, g)
-                continue
-            v = step.value
-            assert v is not None
-            operands = [self._operand(m, x, r, values, items) for x, r in zip(v.args, step.reads, strict=True)]
-            if step.kind == "product":
-                out = m[a.slots[a.root(v)]]
-                np.matmul(*operands, out=out.reshape([evaluate(n, values) for n in v.shape]))
-                continue
-            made = run_call(v, operands, self.backend)
-            for item in step.writes:
-                array = made[item.data]
-                if any(np.may_share_memory(o, array) for o in operands):
-                    array = array.copy()
-                array = np.ascontiguousarray(array)
-                items[item] = array
-                m[a.slots[item]] = array.reshape(-1)
+            began = time.perf_counter() if told else 0.0
+            self._step(k, step, m, sizes, g, values, items)
+            if told:
+                self.times.setdefault(k, deque(maxlen=64)).append(time.perf_counter() - began)
+                if bus.launch:
+                    tell_launch(step, k, "cpu", self.times[k][-1])
         self.launches += 1
         for target, source in back:
             np.copyto(target, source)
         return self._results(tensors, values, results, items, m)
+
+    def _step(self, k: int, step: Step, m: Any, sizes: Any, g: Any, values: Any, items: Any) -> None:
+        a = self.assembly
+        if step.kind == "kernel":
+            self.steps[k](m, sizes, g)
+            return
+        v = step.value
+        assert v is not None
+        operands = [self._operand(m, x, r, values, items) for x, r in zip(v.args, step.reads, strict=True)]
+        if step.kind == "product":
+            out = m[a.slots[a.root(v)]]
+            np.matmul(*operands, out=out.reshape([evaluate(n, values) for n in v.shape]))
+            return
+        made = run_call(v, operands, self.backend)
+        for item in step.writes:
+            array = np.asarray(made[item.data])
+            if any(np.may_share_memory(o, array) for o in operands):
+                array = array.copy()
+            array = np.ascontiguousarray(array)
+            items[item] = array
+            m[a.slots[item]] = array.reshape(-1)
 
     def _flat(self, array: np.ndarray, v: Value, i: int, back: Any) -> np.ndarray:
         """An input's memory as one dimension."""

@@ -1,0 +1,187 @@
+"""What segments tell the bus, and the form of their kernels for views: `observe.kernels_json`."""
+
+from __future__ import annotations
+
+import functools
+import statistics
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ....observe import KernelBuilt, KernelLaunched, bus, kernels_json
+from ..loops.form import python
+from ..loops.index import Ix, product
+from ..loops.scalar import BYTES, NUMPY
+
+if TYPE_CHECKING:
+    from .assemble import Assembly, Step
+
+
+def step_name(k: int, step: Step) -> str:
+    """A name that says where in the order it stands and what it computes."""
+    if step.kernel is not None:
+        return f"k{k}_{step.kernel.name.split('_', 1)[-1]}"
+    assert step.value is not None
+    return f"k{k}_{'_'.join(list(step.value.origins)[:2])}"[:48]
+
+
+def origins(step: Step) -> list[str]:
+    """The graph nodes that a step computes."""
+    if step.kernel is not None:
+        return step.kernel.origins
+    assert step.value is not None
+    return list(step.value.origins)
+
+
+def source_text(segment: Any, k: int, step: Step) -> tuple[str, str, list[tuple[int, tuple[str, ...]]]]:
+    """Language, text, and which lines compute which nodes."""
+    file = getattr(segment, "file", None)
+    if file is not None and k in file.parts:
+        part = file.parts[k]
+        return ("library" if step.kind == "product" else "c"), "\n".join(part.lines), part.nodes
+    texts = getattr(segment, "texts", None)
+    if texts is not None and k in texts:
+        return "numpy", texts[k], []
+    printed = getattr(segment, "printed", None)
+    if printed is not None and k in printed:
+        return "wgsl", printed[k].shader.source, []
+    if step.kernel is not None:
+        return "numpy", python(step.kernel), []
+    assert step.value is not None
+    operands = ", ".join(_shape(a.shape) for a in step.value.args)
+    return "library", f"{step.kind} {', '.join(step.value.origins)}: {operands}", []
+
+
+def tell_built(segment: Any, device: str) -> None:
+    """Publish a record for every kernel that was generated."""
+    if not bus.kernel:
+        return
+    steps = segment.assembly.steps
+    each = getattr(segment, "seconds", 0.0) / max(1, len(steps))
+    for k, step in enumerate(steps):
+        if step.kind == "kernel":
+            bus.publish(KernelBuilt(step_name(k, step), device, source_text(segment, k, step)[1], each))
+
+
+def tell_launch(step: Step, k: int, device: str, seconds: float | None) -> None:
+    """Publish one launch."""
+    parts = step.kernel.chunks if step.kernel is not None else 1
+    bus.publish(KernelLaunched(step_name(k, step), ", ".join(origins(step)[:8]), device, (parts, 1, 1), seconds))
+
+
+def _number(e: Ix) -> int | str:
+    n = e.number
+    return n if n is not None else str(e)
+
+
+def _shape(shape: Iterable[Ix]) -> str:
+    return "[" + ", ".join(map(str, shape)) + "]"
+
+
+@functools.cache
+def bandwidth() -> float:
+    """Bytes a second that this machine copies from memory to memory, measured once."""
+    import numpy as np
+
+    a = np.zeros(1 << 22)
+    b = np.empty_like(a)
+    best = float("inf")
+    for _ in range(4):
+        began = time.perf_counter()
+        np.copyto(b, a)
+        best = min(best, time.perf_counter() - began)
+    return 2 * a.nbytes / best
+
+
+def describe(segment: Any, segment_id: str = "") -> list[dict[str, Any]]:
+    """The kernels of a segment as dictionaries of `kernels_json`, in launch order."""
+    assembly: Assembly = segment.assembly
+    program = assembly.program
+    times = getattr(segment, "times", {})
+    out: list[dict[str, Any]] = []
+    for k, step in enumerate(assembly.steps):
+        language, text, lines = source_text(segment, k, step)
+        nodes = origins(step)
+        sources: dict[Any, Any] = {}
+        tape: dict[int, None] = {}
+        for n in nodes:
+            node = program.nodes.get(n)
+            if node is None:
+                continue
+            source = node.meta.get("source")
+            if source is not None:
+                sources.setdefault((source.file, source.line), source.to_json())
+            if node.meta.get("tape") is not None:
+                tape[node.meta["tape"]] = None
+        moved = 0
+        arrays: dict[str, list[dict[str, Any]]] = {"inputs": [], "outputs": []}
+        for side, values in (("inputs", step.reads), ("outputs", step.writes)):
+            for v in dict.fromkeys(values):
+                n = v.numel().number
+                moved += (n or 0) * BYTES.get(v.dtype, 8)
+                name = next(iter(v.origins), f"value_{v.id}")
+                arrays[side].append({"name": name, "shape": [_number(d) for d in v.shape], "dtype": NUMPY.get(v.dtype, v.dtype)})
+        work = step.kernel.work if step.kernel is not None else _multiplications(step)
+        launch: dict[str, Any]
+        if language == "wgsl":
+            threads = segment.printed[k].threads.number
+            launch = {"grid": [-(-(threads or 0) // 64), 1, 1], "block": [64, 1, 1]}
+        else:
+            loops = [] if step.kernel is None else [_number(s) for s in _loops(step.kernel.body)]
+            launch = {"loops": loops or [_number(d) for v in step.writes[:1] for d in v.shape]}
+        measured = times.get(k)
+        out.append({
+            "id": str(k), "name": step_name(k, step), "language": language, "text": text, "nodes": nodes,
+            "segment": segment_id, "tape": list(tape), "sources": list(sources.values()),
+            "lines": [[n, list(o)] for n, o in lines], "launch": launch, **arrays, "bytes": moved,
+            "operations": work.number or 0, "seconds": statistics.median(measured) if measured else None,
+            "ceiling": moved / bandwidth() if moved else None, "launches": segment.launches,
+        })  # fmt: skip
+    return out
+
+
+def _multiplications(step: Step) -> Ix:
+    v = step.value
+    if v is None or v.kind != "product":
+        return Ix({})
+    return product((*v.shape, v.args[0].shape[-1])) * 2
+
+
+def _loops(body: list[Any]) -> list[Ix]:
+    """The sizes of the outermost nest of loops."""
+    from ..loops.form import Loop
+
+    for s in body:
+        if isinstance(s, Loop):
+            return [s.size, *_loops(s.body)]
+    return []
+
+
+def peak_bytes(segment: Any) -> int | None:
+    """Bytes of planned memory beside inputs and results."""
+    one = getattr(segment, "one", None)
+    if one is not None:
+        return one.layout.bytes
+    prepared = getattr(segment, "prepared", None)
+    return max((p.layout.bytes for p in prepared.values()), default=None) if prepared else None
+
+
+def tell(segments: Iterable[Any], device: str) -> dict[str, Any]:
+    """`kernels_json` of several segments, such as a forward and a backward pass."""
+    kernels: list[dict[str, Any]] = []
+    refused: list[dict[str, Any]] = []
+    passes: dict[str, int] = {}
+    planned = eager = 0
+    for i, s in enumerate(segments):
+        kernels += describe(s, str(i))
+        refused += s.assembly.schedule.refused
+        for name, count in s.program.rewrites.items():
+            passes[name] = passes.get(name, 0) + count
+        planned += peak_bytes(s) or 0
+        eager += s.assembly.eager_bytes.number or 0
+    for i, k in enumerate(kernels):
+        k["id"] = str(i)
+    return kernels_json(
+        device, kernels, refused, peak_bytes=planned or None, eager_peak_bytes=eager or None,
+        passes=[{"name": n, "rewrites": c} for n, c in passes.items()],
+    )  # fmt: skip
