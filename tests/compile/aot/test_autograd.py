@@ -212,6 +212,14 @@ def test_errors_are_those_of_the_operators():
     assert torch.equal(torch.rand(1), drawn)
 
 
+def test_transforms_see_the_operators():
+    x = torch.arange(6.0).reshape(2, 3)
+    compiled = ahead(lambda x: (x * x).sum(), [x[0]])
+    assert compiled(x[0]).item() == 5.0
+    assert torch.func.vmap(compiled)(x).tolist() == [5.0, 50.0]
+    assert torch.func.grad(compiled)(x[1]).tolist() == [6.0, 8.0, 10.0]
+
+
 def test_tracing_is_silent():
     from tapescope.engine.observe import bus
 
