@@ -226,7 +226,8 @@ class GraphView(ScrollView, DirectKeys, can_focus=True):
         box = browsed.picture.boxes.get(browsed.selected or "") if browsed is not None else None
         if browsed is None or box is None:
             return []
-        pairs = [("", box.title), *((name, text) for name, text in box.details if name != "title")]
+        pairs = [("", box.title)]
+        pairs += [(name, _CELL.sub(self._named, text)) for name, text in box.details if name not in ("title", "line")]
         if not box.details:
             pairs.extend(("", line) for line in box.lines)
         if (source := box.source) is not None:
@@ -366,6 +367,10 @@ class GraphView(ScrollView, DirectKeys, can_focus=True):
                 style = style + look.linked_soft
             segments.append(Segment(_CELL.sub(self._short_cell, piece.text), style))
         return Strip(segments).crop_extend(0, width, None).apply_style(look.ground)
+
+    def _named(self, found: re.Match[str]) -> str:
+        """A place with the name that its cell has on the screen."""
+        return f"{self._name_cell(found[1])}:{found[2]}"
 
     def _short_cell(self, found: re.Match[str]) -> str:
         """The name a cell has on the screen in place of its id, in as many characters."""
