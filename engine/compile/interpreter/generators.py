@@ -14,6 +14,7 @@ import warnings
 from typing import Any
 
 from . import tracebacks
+from .callers import local_variables
 from .frame import Frame, Yielded
 from .loop import Interpreter
 
@@ -209,7 +210,8 @@ class InterpretedGenerator:
         """A frame of Python that says where it stands; None where it has ended."""
         if self.state == "closed":
             return None
-        return tracebacks.python_frame(self.frame, max(self.frame.ip - (self.state == "suspended"), 0), {})
+        ip = max(self.frame.ip - (self.state == "suspended"), 0)
+        return tracebacks.python_frame(self.frame, ip, local_variables(self.frame))
 
     def __reduce__(self) -> Any:
         raise TypeError("cannot pickle 'generator' object")
