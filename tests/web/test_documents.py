@@ -78,7 +78,8 @@ def test_ipynb_keeps_what_the_page_does_not_know(page):
              "attachments": {"x.png": {"image/png": "AAAA"}}},
             {"cell_type": "code", "id": "c1", "metadata": {}, "source": [], "execution_count": 3, "outputs": [
                 {"output_type": "stream", "name": "stdout", "text": ["a\n", "b\n"]},
-                {"output_type": "display_data", "metadata": {"k": 1}, "data": {"text/plain": "x", "application/vnd.unknown+json": {"deep": [1, 2]}}}]},
+                {"output_type": "display_data", "metadata": {"k": 1},
+                 "data": {"text/plain": "x", "application/vnd.unknown+json": {"deep": [1, 2]}}}]},
         ],
         "metadata": {"kernelspec": {"display_name": "Mine", "name": "mine"}, "custom": {"kept": True}}, "nbformat": 4, "nbformat_minor": 5,
     }  # fmt: skip

@@ -151,6 +151,7 @@ def test_hostile_records_are_drawn_as_text(page):
         "variables": [{"name": HTML[0], "type": HTML[1], "value": HTML[2]}], "kernel": {"device": HTML[0]},
     }  # fmt: skip
     page.load("hostile.json", json.dumps(recording))
+    page.page.locator("#panel-tape .row").first.wait_for()
     for tab in ("graph", "breaks", "kernels", "variables", "device", "tape"):
         page.page.click(f"#tab-{tab}")
     page.page.click('.segmented button:has-text("Picture"):visible')

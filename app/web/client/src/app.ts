@@ -450,6 +450,12 @@ export class App {
     if ((field || outside) && plain) return; // typing in a field, or the panel's own keys
     if (!inEditor && inCells && (event.key === 'Enter' || event.key === ' ') && target.closest('button, a, summary') && !event.shiftKey && !event.ctrlKey) return;
     if (field && ['z', 'x', 'c', 'v', 'y', 'f'].includes(event.key.toLowerCase()) && event.key.toLowerCase() !== 'f') return;
+    if (inEditor && event.key === 'Escape' && !document.querySelector('.cm-tooltip-autocomplete')) {
+      event.preventDefault();
+      event.stopPropagation();
+      this.view.leave(0);
+      return;
+    }
     const action = this.keymap.find(mode, event);
     if (action === null) return;
     event.preventDefault();
@@ -493,8 +499,16 @@ export class App {
     if (cells.some((c) => c.source.trim())) say(cells.length === 1 ? 'Cell deleted.' : `${cells.length} cells deleted.`, { label: 'Undo', act: () => this.undo() });
   }
 
-  undo(): void { if (!this.notebook.undo()) say('There is nothing to undo.'); this.refocus(); }
-  redo(): void { if (!this.notebook.redo()) say('There is nothing to do again.'); this.refocus(); }
+  undo(): void { this.again(() => this.notebook.undo(), 'There is nothing to undo.'); }
+  redo(): void { this.again(() => this.notebook.redo(), 'There is nothing to do again.'); }
+
+  private again(step: () => boolean, none: string): void {
+    const before = new Set(this.notebook.cells);
+    if (!step()) say(none);
+    const back = this.notebook.cells.find((c) => !before.has(c));
+    if (back) this.view.select(back.id, { focus: this.view.mode === 'command' }); else this.refocus();
+  }
+
   private refocus(): void { const cell = this.view.current ?? this.notebook.cells[0]; if (cell && this.view.mode === 'command') this.view.select(cell.id); }
 
   copy(): void {
@@ -732,7 +746,8 @@ export class App {
   }
 
   private async takeFile(file: File): Promise<void> {
-    if (/\.(ipynb|py)$/i.test(file.name) && file.size < 20_000_000) { this.openText(file.name, await file.text()); return; }
+    const recorded = /\.json$/i.test(file.name) && (await file.slice(0, 400_000).text()).includes('"tapescope-recording"');
+    if ((recorded || /\.(ipynb|py)$/i.test(file.name)) && file.size < 50_000_000) { this.openText(file.name, await file.text()); return; }
     try {
       await this.kernel.file('write', file.name.replace(/[/\\]/g, '_'), new Uint8Array(await file.arrayBuffer()));
       say(`${file.name} is in the notebook's folder: open(${JSON.stringify(file.name)}) reads it.`);

@@ -42,8 +42,10 @@ export function menu(anchor: HTMLElement, items: (MenuItem | null)[], label: str
 export function dialog(title: string, make: (close: () => void) => (Node | string | null)[], wide = false): HTMLDialogElement {
   const back = document.activeElement as HTMLElement | null;
   const element = h('dialog', { class: wide ? 'dialog wide' : 'dialog', 'aria-label': title });
-  const close = () => element.close();
-  element.addEventListener('close', () => { element.remove(); back?.focus(); });
+  const finish = () => { if (element.isConnected) { element.remove(); back?.focus(); } };
+  // At once, not with the event: what is done next may move the focus on.
+  const close = () => { element.close(); finish(); };
+  element.addEventListener('close', finish);
   element.addEventListener('click', (event) => { if (event.target === element) close(); });
   element.addEventListener('keydown', (event) => event.stopPropagation());
   append(element, [h('header', null, h('h2', null, title), iconButton('close', 'Close', close)), h('div', { class: 'dialog-body' }, ...make(close))]);
