@@ -94,7 +94,8 @@ class Segment(Outputs):
         self.numbers = [
             (i, assembly.numbers[v]) for i, v in enumerate(inputs) if v is not None and v in assembly.numbers
         ]
-        self.plain = self._plain_outputs()
+        self.plan = self._plan_results()
+        self.is_flat = self.program.structure == list(range(len(self.plan)))
         self.strides = [self._expected(i) for i, _ in self.bound]
         self.static = not self.symbols
         self.launches = 0
@@ -212,9 +213,6 @@ class Segment(Outputs):
         v = self.program.outputs[k].value
         assert v is not None
         return bare(v)
-
-    def _plain_outputs(self) -> list[int]:
-        return [k for k, o in enumerate(self.program.outputs) if o.value is None]
 
     # -- running --------------------------------------------------------------------------------
 
@@ -410,51 +408,64 @@ class Segment(Outputs):
 
     # -- results --------------------------------------------------------------------------------
 
-    def _results(
-        self, tensors: tuple[Any, ...], p: Prepared, fresh: list[np.ndarray], held: dict[int, np.ndarray]
-    ) -> Any:
+    def _plan_results(self) -> list[tuple[str, Any]]:
+        """How each result comes about, decided once."""
         a, program = self.assembly, self.program
-        out: list[Any] = [None] * len(program.outputs)
-        memory: dict[Value, np.ndarray] = {}
-        for (k, *_), x in zip(p.made, fresh, strict=True):
-            memory[a.root(self._result(k))] = x
+        fresh = {a.root(self._result(k)): j for j, k in enumerate(a.made)}
         written = {o: i for i, o in program.written.items()}
+        plan: list[tuple[str, Any]] = []
         for k, o in enumerate(program.outputs):
             if o.value is None:
-                out[k] = self.plain(o.plain, tensors, self._values(p))
+                symbolic = type(o.plain).__name__ in ("SymInt", "SymFloat")
+                plan.append(("number" if symbolic else "plain", o.plain))
                 continue
             base = self._result(k)
             if k in written:
                 i = written[k]
-                target = tensors[i]
+                source: Any = None
                 if k in a.copied:
-                    array = memory.get(a.root(base))
-                    if array is None and base.kind == "item":
-                        array = held[a.slots[base]]
-                    if array is None:
-                        array = self._array(p, base, held)
-                    np.copyto(target._data, array.reshape(target._data.shape))
-                if i in program.counted:
-                    target._storage.version += 1
-                out[k] = target
+                    source = ("fresh", fresh[a.root(base)]) if a.root(base) in fresh else ("held", base)
+                plan.append(("written", (i, i in program.counted, source)))
             elif base.kind == "input":
-                out[k] = tensors[base.data]
+                plan.append(("input", base.data))
             elif base.kind == "constant":
-                out[k] = base.data
+                plan.append(("plain", base.data))
             else:
-                array = held[a.slots[base]] if base.kind == "item" else memory[a.root(base)]
-                spec = o.spec
-                assert spec is not None
-                shape = tuple(
-                    [
-                        d if type(d) is int else int(evaluate(x, self._values(p)))
-                        for d, x in zip(spec.shape, o.value.shape, strict=True)
-                    ]
-                )
-                if array.shape != shape:
-                    array = array.reshape(shape)
-                out[k] = wrap(array, spec.dtype, self.backend)
-        return self.filled(out)
+                assert o.spec is not None
+                same = base.shape == o.value.shape
+                shape = None if same else o.value.shape
+                kind, where = ("held", base) if base.kind == "item" else ("fresh", fresh[a.root(base)])
+                plan.append((kind, (where, shape, o.spec.dtype)))
+        return plan
+
+    def _results(
+        self, tensors: tuple[Any, ...], p: Prepared, fresh: list[np.ndarray], held: dict[int, np.ndarray]
+    ) -> Any:
+        out: list[Any] = []
+        backend = self.backend
+        for kind, what in self.plan:
+            if kind == "written":
+                i, counted, source = what
+                target = tensors[i]
+                if source is not None:
+                    array = fresh[source[1]] if source[0] == "fresh" else self._array(p, source[1], held)
+                    np.copyto(target._data, array.reshape(target._data.shape))
+                if counted:
+                    target._storage.version += 1
+                out.append(target)
+            elif kind == "fresh" or kind == "held":
+                where, shape, dtype = what
+                array = fresh[where] if kind == "fresh" else held[self.assembly.slots[where]]
+                if shape is not None:
+                    array = array.reshape([evaluate(n, self._values(p)) for n in shape])
+                out.append(wrap(array, dtype, backend))
+            elif kind == "input":
+                out.append(tensors[what])
+            elif kind == "plain":
+                out.append(what)
+            else:
+                out.append(self.plain(what, tensors, self._values(p)))
+        return tuple(out) if self.is_flat else self.filled(out)
 
 
 def _ordered(shape: tuple[int, ...], dtype: np.dtype, order: tuple[int, ...]) -> np.ndarray:
