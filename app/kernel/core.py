@@ -199,7 +199,7 @@ class KernelCore:
         self._list_variables()
         self.captures.end(cell)
         if run is not None:
-            self.emit(Costs(cell, costs_json(run)))
+            self.emit(Costs(cell, costs_json(run, self.recorder.text_of)))
             tapes = [self.tape.last] if self.tape.last is not None else []
             self.emit(Hints(cell, find_hints(Scene(run, self.shell.user_ns, tapes, self.tape.watch))))
         self.emit(Executed(cell, status, self.shell.cell_count, seconds))

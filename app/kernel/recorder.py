@@ -27,6 +27,9 @@ KEPT = 20_000
 KEPT_RUNS = 4
 """Cells whose last run is kept."""
 
+KEPT_KERNELS = 500
+"""Kernels whose source is kept."""
+
 
 @dataclass(slots=True)
 class Step:
@@ -89,6 +92,8 @@ class _Run:
     ops: dict[str, Line] = field(default_factory=dict)
     nodes: dict[int, tuple[_Key, str]] = field(default_factory=dict)
     fallbacks: dict[str, tuple[str, str, _Key | None, int]] = field(default_factory=dict)
+    launched: dict[str, list[Any]] = field(default_factory=dict)
+    """Of each kernel: launches, seconds where the device tells them, operator, device."""
     complete: bool = True
     backward: bool = False
 
@@ -112,6 +117,8 @@ class Recorder:
         self._inside_backward = False
         self._before: tuple[str, str] | None = None
         self._bus: Any = None
+        self._texts: dict[str, str] = {}
+        self._unsubscribe: Callable[[], None] = lambda: None
         self._stop: Callable[[], None] = lambda: None
         self._forget = when_imported(ENGINE, self._connect)
 
@@ -119,6 +126,7 @@ class Recorder:
         from ...engine.observe import bus
 
         self._bus = bus
+        self._unsubscribe = bus.subscribe(self._built, ["kernel"])
         if self._now is not None:  # a cell imports the engine and goes on
             self._listen()
 
@@ -126,6 +134,16 @@ class Recorder:
         """Listen no more."""
         self._forget()
         self._stop()
+        self._unsubscribe()
+
+    def _built(self, record: Any) -> None:
+        """A kernel was compiled, once for all cells: its source is kept for whoever launches it."""
+        if len(self._texts) < KEPT_KERNELS:
+            self._texts[record.name] = record.text
+
+    def text_of(self, kernel: str) -> str:
+        """The source of a kernel, "" where it is not known."""
+        return self._texts.get(kernel, "")
 
     def begin(self, cell: str) -> None:
         """A cell is about to run."""
@@ -194,6 +212,10 @@ class Recorder:
             self._backward_line = (record.source.file, record.source.line) if record.source is not None else None
         elif kind == "launch":
             self._launches += 1
+            known = run.launched.setdefault(record.name, [0, None, record.op, record.device])
+            known[0] += 1
+            if record.seconds is not None:
+                known[1] = (known[1] or 0.0) + record.seconds
             return  # the operator's own record follows, and takes the time
         elif kind == "fallback":
             known = run.fallbacks.get(record.op)
@@ -283,12 +305,14 @@ class _LineOnly:
         return self.line
 
 
-def costs_json(run: _Run) -> dict[str, Any]:
-    """The costs of a run as plain data.
+def costs_json(run: _Run, text_of: Callable[[str], str] = lambda kernel: "") -> dict[str, Any]:
+    """The costs of a run as plain data. `text_of` gives the source of a kernel.
 
     ========  =====================================================================================
     lines     list of {"cell", "revision", "line", and the fields of `Line`}, in the order of first use
     ops       list of {"op", and the fields of `Line`}, the most expensive first
+    kernels   of a device that launches some: list of {"name", "op", "device", "text", "launches", "seconds"}, `seconds`
+              of all launches or None, in the order of first launch
     seconds   of all of them together
     complete  whether all operators were recorded; else only the first ones of the cell were
     ========  =====================================================================================
@@ -297,6 +321,10 @@ def costs_json(run: _Run) -> dict[str, Any]:
     return {
         "lines": [{"cell": c, "revision": r, "line": n, **line.json()} for (c, r, n), line in run.lines.items()],
         "ops": [{"op": op, **line.json()} for op, line in ops],
+        "kernels": [
+            {"name": name, "op": op, "device": device, "text": text_of(name), "launches": count, "seconds": seconds}
+            for name, (count, seconds, op, device) in run.launched.items()
+        ],
         "seconds": sum(line.seconds + line.backward_seconds for _, line in ops),
         "complete": run.complete,
     }

@@ -54,7 +54,8 @@ def readable(source: str) -> str:
             return source.strip()  # a brace that nothing opened
     except (IndexError, RecursionError):
         return source.strip()
-    return re.sub(r"[ \t\n]+", " ", unicodedata.normalize("NFC", out)).strip()
+    out = re.sub(r"[ \t\n]+", " ", unicodedata.normalize("NFC", out))
+    return re.sub(r" (?=[,.;:)\]}⁾₎])", "", out).strip()
 
 
 def _sequence(tokens: list[re.Match[str]], at: int, depth: int) -> tuple[str, int]:
@@ -91,7 +92,7 @@ def _item(tokens: list[re.Match[str]], at: int, depth: int) -> tuple[str, int]:
     if name in ("frac", "dfrac", "tfrac"):
         above, at = _argument(tokens, at + 1, depth)
         below, at = _argument(tokens, at, depth)
-        return f"{_grouped(above)}/{_grouped(below)}", at
+        return f"{_grouped(above)}/{_grouped(below)} ", at
     if name == "sqrt":
         inside, at = _argument(tokens, at + 1, depth)
         return f"√{_grouped(inside)}", at

@@ -1,6 +1,6 @@
 """The kernels of compiled functions in launch order: time, share, bytes, distance to the ceiling, source.
 
-Where nothing was compiled, it lists the operators of the last run instead, each as the kernel that it is.
+Where nothing was compiled, it lists what the last run launched: the kernels of its device, else its operators.
 It shows what the kernel reports (`kernel.messages.Captures`, and the costs of the last run).
 """
 
@@ -47,8 +47,8 @@ class KernelsView(RowsView):
         timed = f", {time_text(self._total)}" if self._total else ""
         return f"{self.count} kernel{'s' if self.count != 1 else ''}{timed}"
 
-    def take(self, captures: list[dict[str, Any]]) -> None:
-        """Show the kernels of everything captured, in order."""
+    def take(self, captures: list[dict[str, Any]], costs: dict[str, Any] | None = None) -> None:
+        """Show the kernels of everything captured, in order; where there are none, what the last run launched."""
         kernels, refused, peaks = [], [], []
         for capture in captures:
             for segment in capture["segments"]:
@@ -60,6 +60,8 @@ class KernelsView(RowsView):
                     peaks.append(
                         f"{bytes_text(made['peak_bytes'])} at most, {bytes_text(made['eager_peak_bytes'])} eager"
                     )
+        if not kernels and costs is not None:
+            kernels = _launched(costs)
         self.kernels, self.refused, self.peaks = kernels, refused, peaks
         self._total = sum((k.get("seconds") or 0.0) * max(1, k.get("launches") or 1) for k in kernels)
         self._marked = set()
@@ -139,6 +141,28 @@ class KernelsView(RowsView):
         return [(name, inert(" ".join(str(text).split()))) for name, text in pairs if text]
 
 
+def _launched(costs: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a run without compiled functions launched, in the form of kernels."""
+    found = [
+        {
+            "name": kernel["name"], "language": "wgsl", "device": kernel["device"], "text": kernel["text"],
+            "nodes": [kernel["op"]], "launches": kernel["launches"],
+            "seconds": kernel["seconds"] / kernel["launches"] if kernel["seconds"] is not None else None,
+        }
+        for kernel in costs.get("kernels") or ()
+    ]  # fmt: skip
+    if found:
+        return found
+    return [
+        {
+            "name": op["op"], "language": "library", "device": "cpu", "text": "", "nodes": [op["op"]],
+            "launches": op["calls"] + op["backward_calls"], "bytes": op["bytes"] / op["calls"] if op["calls"] else None,
+            "seconds": (op["seconds"] + op["backward_seconds"]) / max(1, op["calls"] + op["backward_calls"]),
+        }
+        for op in costs.get("ops") or ()
+    ]  # fmt: skip
+
+
 def source_text(kernel: dict[str, Any], look: Look) -> Text:
     """The source of a kernel with its syntax coloured, and which nodes each line computes at its right."""
     from pygments import lexers
@@ -150,7 +174,7 @@ def source_text(kernel: dict[str, Any], look: Look) -> Text:
     name = _LEXERS.get(str(kernel.get("language")), "TextLexer")
     lexer = getattr(lexers, name, None)
     if lexer is None or not source:
-        text.append(source or "(a call into a library: there is no source)")
+        text.append(source or "This is a call into a library: there is no source to show.")
     else:
         for token, piece in lexer(stripnl=False).get_tokens(source):
             part = part_of(token)

@@ -534,6 +534,8 @@ class NotebookScreen(Screen[None]):
             self._take_captures()
         if update.costs:
             self.take_costs()
+            if not self.session.captures.captures:
+                self.inspector.kernels.take([], self.session.last_costs)
         if update.device or (update.costs and self.session.device):
             self._take_device(update.device)
         if update.hints:
@@ -567,7 +569,7 @@ class NotebookScreen(Screen[None]):
         told = self.session.captures
         panel = self.inspector
         panel.breaks.take(told.captures, told.breaks, told.guards)
-        panel.kernels.take(told.captures)
+        panel.kernels.take(told.captures, self.session.last_costs)
         offer_captures(panel.graph, told.captures)
         panel.refresh_head()
 

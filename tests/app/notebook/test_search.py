@@ -68,7 +68,7 @@ def test_one_find_is_replaced_only_while_it_is_still_there(notebook):
 @pytest.mark.parametrize(
     ("tex", "text"),
     [
-        (r"\frac{1}{n}\sum_{i=1}^n x_i^2", "1/n∑ᵢ₌₁ⁿ xᵢ²"),
+        (r"\frac{1}{n}\sum_{i=1}^n x_i^2", "1/n ∑ᵢ₌₁ⁿ xᵢ²"),
         (r"\hat{y} = \sigma(W x + b)", "ŷ = σ(W x + b)"),
         (r"\mathrm{softmax}(z)_i = \frac{e^{z_i}}{\sum_j e^{z_j}}", "softmax(z)ᵢ = (e^(zᵢ))/(∑ⱼ e^(zⱼ))"),
         (r"x \in \mathbb{R}^n", "x ∈ ℝⁿ"),

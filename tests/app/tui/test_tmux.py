@@ -79,7 +79,7 @@ def test_the_example_trains_and_shows_its_tape_in_a_terminal(terminal, root):
     start(terminal, root / "examples" / "01_digits.py")
     terminal.keys("C-F5")
     terminal.keys("G", "k")
-    shown = terminal.sees("test accuracy 0.9", "idle", "addmm", "relu")
+    shown = terminal.sees("test accuracy 0.9", "idle", "linear", "relu")
     assert "operations" in shown and "DigitNet" in shown
     terminal.keys("k", "k")
     shown = terminal.sees("Loss")
@@ -107,6 +107,37 @@ def test_a_person_writes_a_notebook_in_a_terminal(terminal, tmp_path):
     terminal.keys("C-q")
     terminal.sees("left with 0")
     assert "def double(x):\n    return 2 * x\nprint('twice', double(21))\n" in path.read_text()
+
+
+def test_search_steps_costs_and_tabs_in_a_small_terminal(need, monkeypatch, tmp_path):
+    """80x24: find a word, step through the run, show the costs, visit the graph, leave."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "# %%\nimport torch\nw = torch.ones(3, requires_grad=True)\nloss = (w * 2).sum()\nloss.backward()\n"
+    )
+    terminal = Terminal(need("tmux"), 80, 24)
+    try:
+        start(terminal, path)
+        terminal.keys("C-j")
+        terminal.sees("operations", "idle")
+        terminal.keys("C-f")
+        terminal.type("loss")
+        terminal.sees("1 of 2")
+        terminal.keys("Escape")
+        terminal.sees("COMMAND")
+        terminal.keys("s")
+        terminal.sees("forward", "STEPS")
+        terminal.keys("End")
+        terminal.sees("backward")
+        terminal.keys("Escape")
+        terminal.sees("COMMAND")
+        terminal.keys("$", "p", "g")
+        terminal.sees("╭", "PANEL")
+        terminal.keys("Escape", "C-q")
+        terminal.sees("left with 0")
+    finally:
+        terminal.close()
 
 
 def test_work_survives_a_killed_app(terminal, tmp_path):
