@@ -157,12 +157,13 @@ class Attributes:
             return self.attribute(frame, obj.__func__, name)
         if isinstance(obj, threading.local) and obj is engine_state:
             return self.state_attribute(name)
-        if kind is SuperOf:
+        if isinstance(obj, SuperOf):
             return super_attribute(self, frame, obj, name)
         if isinstance(obj, InterpretedGenerator):
             return CMethod(obj, name)
         if isinstance(obj, BaseException) and name == "args" and self.world.source_of(obj) is not None:
             source = self.world.source_of(obj)
+            assert source is not None
             return self.world.wrap(obj.args, self.world.sources.attr(source, "args"))
         if kind.__module__ == "builtins" or (
             isinstance(obj, (enum.Enum, BaseException)) and not self.python_attr(kind, name)
@@ -233,7 +234,7 @@ class Attributes:
             except AttributeError:
                 return MISSING
         if isinstance(found, _C_FUNCTIONS):
-            return CMethod(obj, name) if type(obj) is Obj else found.__get__(obj, kind)
+            return CMethod(obj, name) if type(obj) is Obj else found.__get__(obj, kind)  # type: ignore[union-attr]
         getter = static(type(found), "__get__")[0]
         if getter is MISSING:
             return self.class_value(found, owner, name)

@@ -99,7 +99,7 @@ def _super(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
         program = frame.program
         cell = frame.locals[program.slots.index("__class__")]
         cls = domain.load_deref(frame, cell, program.slots.index("__class__"))
-        obj = frame.locals[0]
+        obj: Any = frame.locals[0]
         if type(obj) is CellType:
             obj = obj.cell_contents
         elif type(obj) is Obj and obj.kind is CellType:
@@ -172,7 +172,7 @@ def _len(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
 
 def _number(native: Any, special: str) -> Any:
     def handler(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
-        value = domain.read(args[0]) if args else None
+        value: Any = domain.read(args[0]) if args else None
         if isinstance(value, Tensor):
             constant = getattr(value._data, "constant", None)
             if constant is not None and not value._data.memory.writes and constant.size == 1:
@@ -206,7 +206,7 @@ for _native, _special in ((int, "__int__"), (float, "__float__"), (bool, "__bool
 def _abs(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     value = domain.read(args[0])
     if isinstance(value, Tensor):
-        return domain.leaf(frame, Tensor.abs, [value], {})
+        return domain.leaf(frame, getattr(Tensor, "abs"), [value], {})  # noqa: B009 (the table defines it)
     method = domain.special(value, "__abs__")
     if method is not None:
         return domain.push(frame, method, [value], {})
@@ -233,7 +233,11 @@ def _divmod(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
 def _round(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     value = domain.read(args[0])
     if isinstance(value, Tensor):
-        return domain.leaf(frame, Tensor.round, [value], {})
+        return domain.leaf(frame, getattr(Tensor, "round"), [value], {})  # noqa: B009 (the table defines it)
+    if type(value) is SymFloat and len(args) == 2:
+        digits = domain.concrete(domain.read(args[1]))
+        hint = None if value.hint is None else round(value.hint, digits)
+        return SymFloat(f"round({value.code()}, {digits})", value.env, hint, tuple(value.free_symbols()))
     return domain.pure(round, args, kwargs)
 
 
@@ -452,6 +456,7 @@ def _build_class(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any
     if type(made) is not Frame:
         raise Stop("class", str(args[1]))
     made.note = Note(step, "")
+    assert made.convert is not None
     finish = made.convert.finish
 
     def note(f: Frame, cell: Any) -> Any:

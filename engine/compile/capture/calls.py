@@ -233,7 +233,7 @@ class Calls(NativeCalls, LeafCalls):
             convert, made.convert = made.convert, None
             value = self.interpreter.run(made)
             while convert is not None:
-                value = convert.finish(self.now, value)
+                value = convert.finish(self.now, value)  # type: ignore[arg-type]
                 convert = None
                 if type(value) is Frame:
                     convert, value.convert = value.convert, None
@@ -300,7 +300,7 @@ class Calls(NativeCalls, LeafCalls):
                     return frozenset.__new__(cls, [self.key(x) for x in self.elements(frame, args[0])] if args else ())
                 if base is BaseException:
                     return cls.__new__(cls, *args)
-                return cls.__new__(cls)
+                return cls.__new__(cls)  # type: ignore[call-overload]
         new = cls.__new__
         if new is object.__new__:
             custom_init = static(cls, "__init__")[1] is not object

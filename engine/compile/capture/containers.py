@@ -247,6 +247,8 @@ class Containers:
 
     def setitem(self, frame: Frame, container: Any, key: Any, value: Any) -> Any:
         container = self.read(container)
+        if isinstance(container, Tensor) and self.fills(frame, container, key, value):
+            return None
         if isinstance(container, Tensor):
             self.leaf(frame, operator.setitem, [container, self.index(key), self.read(value)], {}, always=True)
             return None
@@ -277,11 +279,25 @@ class Containers:
             return None
         if isinstance(container, (list, deque)):
             key = self.concrete(self.index(key))
-            container[key] = self.elements(frame, value) if type(key) is slice else value
+            items: Any = container
+            items[key] = self.elements(frame, value) if type(key) is slice else value
             return None
         if isinstance(container, (tuple, str, int, type(None), range)):
             raise TypeError(f"'{type(container).__name__}' object does not support item assignment")
         raise Stop("mutation", f"Setting an item of {name_of(container)}")
+
+    def fills(self, frame: Frame, t: Any, key: Any, value: Any) -> bool:
+        """`t[mask] = number`: the same as filling where the mask is true, which needs no values."""
+        mask, value = self.read(key), self.read(value)
+        if not isinstance(mask, Tensor) or mask.dtype.name != "bool" or type(value) not in (int, float, bool):
+            return False
+        rank = mask.ndim
+        if rank > t.ndim or rank == 0 or tuple(mask.shape) != tuple(t.shape)[:rank]:
+            return False
+        if rank < t.ndim:
+            mask = self.leaf(frame, _method("reshape"), [mask, (*mask.shape, *(1,) * (t.ndim - rank))], {})
+        self.leaf(frame, _method("masked_fill_"), [t, mask, value], {})
+        return True
 
     def delitem(self, frame: Frame, container: Any, key: Any) -> Any:
         container = self.read(container)
@@ -319,7 +335,7 @@ class Containers:
         if isinstance(value, Tensor):
             if not value._data.shape:
                 raise TypeError("iteration over a 0-d tensor")
-            return iter(self.leaf(frame, Tensor.unbind, [value, 0], {}))
+            return iter(self.leaf(frame, _method("unbind"), [value, 0], {}))
         if type(value) is Obj:
             self.world.touch(value)
             method = self.special(value, "__iter__")
@@ -346,7 +362,7 @@ class Containers:
         ):
             if self.special(value, "__getitem__") is not None:
                 raise Stop("unsupported-value", f"Iterating over a {type(value).__name__} by its items")
-        return iter(value)
+        return iter(value)  # type: ignore[call-overload]
 
     def for_iter(self, frame: Frame, iterator: Any) -> Any:
         iterator = self.read(iterator)
@@ -597,7 +613,8 @@ class Containers:
         if isinstance(native, (list, tuple, deque)) and name in COMPARING:
             if name == "sort":
                 key, reverse = kwargs.get("key"), self.truth_of(kwargs.get("reverse", False))
-                native[:] = self.sorted(frame, list(native), key, reverse)
+                items: Any = native
+                items[:] = self.sorted(frame, list(native), key, reverse)
                 return None
             if name == "__contains__":
                 return self._among(frame, native, args[0])
@@ -612,7 +629,7 @@ class Containers:
                 if name == "index" and len(args) > 1:
                     bounds = [self.concrete(self.read(a)) for a in args[1:]]
                     low, high, _ = (
-                        slice(*bounds, None).indices(len(native))
+                        slice(bounds[0], bounds[1]).indices(len(native))
                         if len(bounds) > 1
                         else slice(bounds[0], None).indices(len(native))
                     )
@@ -621,7 +638,8 @@ class Containers:
                     raise ValueError(f"{type(native).__name__}.{name}(x): x not in {type(native).__name__}")
                 if name == "index":
                     return hits[0]
-                del native[hits[0]]
+                items = native
+                del items[hits[0]]
                 return None
             return self.compare_containers(frame, _COMPARE[name], native, args[0])
         if isinstance(native, defaultdict) and name == "__getitem__" and args[0] not in native:
@@ -668,6 +686,11 @@ class Containers:
         if isinstance(value, (InterpretedGenerator, MethodType)):
             raise TypeError(f"object of type '{type(value).__name__}' has no len()")
         return len(value)
+
+
+def _method(name: str) -> Any:
+    """A method of tensors that the operator table defines."""
+    return getattr(Tensor, name)
 
 
 _LENGTHS = {

@@ -284,8 +284,9 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
                 raise Stop("unsupported-value", f"{what} with {v!r}" if type(v) is Obj else f"{what} with a tensor")
 
     def compare(self, frame: Frame, op: str, a: Any, b: Any) -> Any:
-        a, b = self.read(a), self.read(b)
-        ka, kb = type(a), type(b)
+        ka, kb = type(a := self.read(a)), type(b := self.read(b))
+        one: Any = a
+        other: Any = b
         native = getattr(operator, _COMPARE[op])
         if (ka in PLAIN and kb in PLAIN) or (ka in _NUMBERS and kb in _NUMBERS):
             return native(a, b)
@@ -303,8 +304,8 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         if op in ("==", "!="):
             if ka is Obj or kb is Obj:
                 same = self.is_(frame, a, b, False)
-                if not same and ka is Obj and kb is Obj and static(a.kind, "__eq__")[1] is not object:
-                    raise Stop("unsupported-value", f"Comparing a {a.kind.__name__}")
+                if not same and ka is Obj and kb is Obj and static(one.kind, "__eq__")[1] is not object:
+                    raise Stop("unsupported-value", f"Comparing a {one.kind.__name__}")
                 return same is (op == "==")
             if ka is FunctionType or kb is FunctionType:
                 return self.is_(frame, a, b, op == "!=")

@@ -31,7 +31,7 @@ def _refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
     raise Misused(f"{self!r} was used by native code")
 
 
-def _opaque(cls: type) -> type:
+def _opaque(cls: Any) -> Any:
     for name in (
         "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod", "pow", "rpow",
         "matmul", "rmatmul", "and", "rand", "or", "ror", "xor", "rxor", "lshift", "rlshift", "rshift", "rrshift", "neg", "pos", "abs",

@@ -90,6 +90,7 @@ class World:
         """By identity of a native container that holds the elements of an object: the container, the object."""
         self.marked: dict[Obj, None] = {}
         """Objects that change, in the order of their first change."""
+        self._own: dict[int, Obj] = {}
         self.writes = 0
         self.told_apart: dict[Source, None] = {}
         """Objects whose `id()` was asked for: different ones must stay different."""
@@ -279,10 +280,6 @@ class World:
         self._own[id(value)] = obj
         self.keep.append(value)
         return obj
-
-    @functools.cached_property
-    def _own(self) -> dict[int, Obj]:
-        return {}
 
     def own_obj(self, value: Any) -> Obj | None:
         """The same, if there is one already."""
