@@ -14,7 +14,7 @@ from .. import dispatch, dtypes
 from ..shapes import as_int, broadcast_shapes, numel, wrap_dim
 from ..tensor import Tensor
 from . import creation, places
-from .declare import operator
+from .declare import op_functions, operator
 from .joining import cat
 from .table import Op
 from .views import SELECT, SLICE, sizes, slice_bounds, slice_dim
@@ -205,6 +205,14 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 @operator(spaces=("method",), name="__setitem__")
 def setitem(self: Tensor, index: Any, value: Any) -> None:
     """Write a number or tensor (broadcast, converted) into the part that an index names."""
+    if self._storage.backend.lifts and _masks(index) and (not isinstance(value, Tensor) or not value.ndim):
+        # Where a mask is true only running tells; a choice between the number and what is there needs not to know.
+        _check_mask(index, self, 0)
+        mask = index.reshape(*index.shape, *[1] * (self.ndim - index.ndim))
+        if not isinstance(value, Tensor):
+            value = creation.full((), value, dtype=self.dtype, device=self.device)
+        dispatch.write(self, op_functions["where"](mask, value.to(self.device, self.dtype), self))
+        return
     out, advanced = _split(self, index)
     if advanced is None and out is self:
         out = self.alias()
@@ -233,6 +241,11 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}"
         )
     index_put_(out, advanced, value)
+
+
+def _masks(index: Any) -> bool:
+    """Whether an index is one mask of booleans."""
+    return isinstance(index, Tensor) and index._dtype is dtypes.bool_ and index.ndim > 0
 
 
 def broadcast_or_none(given: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...] | None:

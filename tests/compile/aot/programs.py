@@ -254,6 +254,14 @@ def masked_writes(x):
     return x.clamp_(max=0.5).index_fill_(0, torch.tensor([1]), 3.0)
 
 
+@program(g(4, 4))
+def write_where_a_mask_is(x):
+    y = x * 2
+    y[y > 1] = 0.5
+    y[x.sum(1) > 0] = x[0, 0]
+    return y
+
+
 @program(g(4, 4), g(4, seed=1))
 def write_gradient_through(x, b):
     y = torch.zeros(4, 4)
