@@ -184,7 +184,7 @@ class GraphView(ScrollView, DirectKeys, can_focus=True):
     def _mark(self, show: bool = False) -> None:
         marked: frozenset[str] = frozenset()
         if self.browsed is not None and self._where is not None and self._where[1] is not None:
-            cell, line = self._where
+            cell, line = self._where[0], self._where[1] or 0
             nodes = [
                 n.id for n in self.browsed.graph.nodes
                 if n.source is not None and n.source.cell == cell and n.source.line <= line <= n.source.end_line

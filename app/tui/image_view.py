@@ -73,9 +73,9 @@ def _resized(pixels: np.ndarray, columns: int, lines: int) -> np.ndarray:
     row_edges = np.arange(lines) * height // lines
     col_edges = np.arange(columns) * width // columns
     sums = np.add.reduceat(np.add.reduceat(pixels, row_edges, axis=0), col_edges, axis=1)
-    tall = np.diff(np.append(row_edges, height))[:, None, None]
-    wide = np.diff(np.append(col_edges, width))[None, :, None]
-    return sums / (tall * wide)
+    tall = np.diff(row_edges.tolist(), append=height).reshape(-1, 1, 1)
+    wide = np.diff(col_edges.tolist(), append=width).reshape(1, -1, 1)
+    return sums / tall / wide
 
 
 def _decode_other(raw: bytes) -> np.ndarray:
@@ -84,7 +84,7 @@ def _decode_other(raw: bytes) -> np.ndarray:
     import numpy as np
 
     try:
-        from PIL import Image
+        from PIL import Image  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise CannotDecode(
             "Only PNG images are drawn in the terminal; with Pillow installed others are, too."

@@ -131,26 +131,19 @@ CONTRAST = Theme(
     },
 )
 
-_ANSI_ROLES = {
-    "primary": "ansi_blue",
-    "secondary": "ansi_magenta",
-    "accent": "ansi_yellow",
-    "foreground": "ansi_default",
-    "background": "ansi_default",
-    "surface": "ansi_default",
-    "panel": "ansi_default",
-    "boost": "ansi_default",
-    "success": "ansi_green",
-    "warning": "ansi_yellow",
-    "error": "ansi_red",
-}
-TERMINAL = Theme(
-    name="tapescope-terminal", dark=True, ansi=True, **_ANSI_ROLES, variables=BUILTIN_THEMES["ansi-dark"].variables
-)
-TERMINAL_LIGHT = Theme(
-    name="tapescope-terminal-light", dark=False, ansi=True, **_ANSI_ROLES,
-    variables=BUILTIN_THEMES["ansi-light"].variables,
-)  # fmt: skip
+
+def _terminal(name: str, like: str, dark: bool) -> Theme:
+    """A theme of the terminal's own sixteen colours, on its own ground."""
+    return Theme(
+        name=name, dark=dark, ansi=True, primary="ansi_blue", secondary="ansi_magenta", accent="ansi_yellow",
+        foreground="ansi_default", background="ansi_default", surface="ansi_default", panel="ansi_default",
+        boost="ansi_default", success="ansi_green", warning="ansi_yellow", error="ansi_red",
+        variables=BUILTIN_THEMES[like].variables,
+    )  # fmt: skip
+
+
+TERMINAL = _terminal("tapescope-terminal", "ansi-dark", True)
+TERMINAL_LIGHT = _terminal("tapescope-terminal-light", "ansi-light", False)
 
 THEMES = (DARK, LIGHT, CONTRAST, TERMINAL, TERMINAL_LIGHT)
 """Our themes, the one of the first start first. The last two use the terminal's own sixteen colours and its ground."""
@@ -297,8 +290,8 @@ def look_of(theme: Theme, variables: dict[str, str]) -> Look:
 def _in_terminal_colours(look: Look) -> Look:
     """The look in the terminal's own colours: its ground everywhere, no mixed shades."""
 
-    def of(colour: str, **more: bool) -> Style:
-        return Style(color=colour, **more)
+    def of(colour: str, bold: bool | None = None) -> Style:
+        return Style(color=colour, bold=bold)
 
     grey = "bright_black"
     plain = Style(color="default", bgcolor="default")
