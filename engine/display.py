@@ -12,6 +12,9 @@ from typing import Any
 
 MODULE_VERSION = 1
 
+SHOWN_NODES = 5_000
+"""Of a longer tape only the newest nodes are drawn beside a tensor, so that showing one stays quick."""
+
 
 @functools.cache
 def renderer(name: str) -> Any:
@@ -44,7 +47,7 @@ def tensor_bundle(tensor: Any) -> dict[str, Any]:
         return {"text/plain": text}
     from .autograd import snapshot
 
-    return bundle("tape", lambda: snapshot(tensor), text)
+    return bundle("tape", lambda: snapshot(tensor, SHOWN_NODES), text)
 
 
 def module_json(module: Any) -> dict[str, Any]:

@@ -360,8 +360,7 @@ class Cells:
         if width < 1 or height < 1:
             return []
         across, down = width * 2, height * 4
-        scale = min(across / max(1, self.width), down / max(1, self.height) / 1.0)
-        scale_x, scale_y = min(scale * 1.0, across / max(1, self.width)), min(down / max(1, self.height), scale * 2)
+        scale_x, scale_y = self._scales(width, height)
         dots: dict[tuple[int, int], int] = {}
         keys: dict[tuple[int, int], str] = {}
 
@@ -418,10 +417,16 @@ class Cells:
 
     def from_overview(self, x: int, y: int, width: int, height: int) -> tuple[int, int]:
         """The cell of the picture that cell (x, y) of an overview of this size shows."""
-        across, down = width * 2, height * 4
-        scale = min(across / max(1, self.width), down / max(1, self.height))
-        scale_y = min(down / max(1, self.height), scale * 2)
-        return int((x * 2 + 1) / scale), int((y * 4 + 2) / scale_y)
+        scale_x, scale_y = self._scales(width, height)
+        return int((x * 2 + 1) / scale_x), int((y * 4 + 2) / scale_y)
+
+    def _scales(self, width: int, height: int) -> tuple[float, float]:
+        """Dots for a cell of the picture, across and down, so that all of it fits.
+
+        Dots are square and cells twice as high as wide; a picture is stretched sideways by up to two, since most are tall.
+        """
+        across, down = width * 2 / max(1, self.width), height * 4 / max(1, self.height)
+        return min(across, down), min(down, 2 * across)
 
     @staticmethod
     def _viewport(
