@@ -71,10 +71,17 @@ _SIZES = {"float64": 8, "int64": 8, "complex64": 8, "complex128": 16, "float16":
 
 
 def _bytes(meta: Any) -> int:
+    """Bytes of a tensor; 0 where a size is not a number (while a graph is captured with symbolic sizes)."""
     size = _SIZES.get(meta.dtype, 4)
     for n in meta.shape:
+        if type(n) is not int:
+            return 0
         size *= n
     return size
+
+
+def _shape(shape: Any) -> list[Any]:
+    return [n if type(n) is int else str(n) for n in shape]
 
 
 _Key = tuple[str, int, int]
@@ -351,10 +358,10 @@ def steps_json(run: _Run) -> list[dict[str, Any]]:
                 "column": source.column if source is not None else None,
                 "end_column": source.end_column if source is not None else None,
                 "module": step.module,
-                "shape": list(out.shape) if out is not None else None,
+                "shape": _shape(out.shape) if out is not None else None,
                 "dtype": out.dtype if out is not None else "",
                 "device": out.device if out is not None else "",
-                "inputs": [list(meta.shape) for meta in step.inputs],
+                "inputs": [_shape(meta.shape) for meta in step.inputs],
                 "node": step.node,
                 "seconds": step.seconds,
             }

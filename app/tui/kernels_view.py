@@ -1,5 +1,7 @@
 """The kernels of compiled functions in launch order: time, share, bytes, distance to the ceiling, source.
 
+A kernel opens to the lines of its source, which are linked to the cells as the kernels are: each line of generated text
+knows the graph nodes it computes, and those know their place.
 Where nothing was compiled, it lists what the last run launched: the kernels of its device, else its operators.
 It shows what the kernel reports (`kernel.messages.Captures`, and the costs of the last run).
 """
@@ -7,12 +9,15 @@ It shows what the kernel reports (`kernel.messages.Captures`, and the costs of t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.text import Text
 
 from .ansi import inert
+from .highlight import part_of
 from .quantities import bar, bytes_text, count_text, time_text
 from .rows_view import RowsView, fit
 from .themes import Look
@@ -22,6 +27,13 @@ __all__ = ["KernelsView", "source_text"]
 _LEXERS = {"wgsl": "WgslLexer", "c": "CLexer", "numpy": "PythonLexer", "library": "PythonLexer"}
 
 
+class _Entry(NamedTuple):
+    """A row: a kernel by its number, and the line of its source (from 0), -1 for the kernel itself."""
+
+    kernel: int
+    line: int = -1
+
+
 class KernelsView(RowsView):
     """Rows of kernels (dictionaries of `observe.kernels_json`), or of operators where there are none."""
 
@@ -29,8 +41,13 @@ class KernelsView(RowsView):
         super().__init__(look, id=id)
         self.kernels: list[dict[str, Any]] = []
         self.refused: list[dict[str, Any]] = []
-        self.peaks: list[str] = []
+        self.compiled = False
         self._total = 0.0
+        self._rows: list[_Entry] = []
+        self._open: set[str] = set()
+        self._places: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self._texts: dict[int, list[str]] = {}
+        self._where: tuple[str, int] | None = None
         self._marked: set[int] = set()
         self.say(
             "No kernels yet. Functions under torch.compile become a few kernels each; they appear here in the order of "
@@ -39,47 +56,101 @@ class KernelsView(RowsView):
 
     @property
     def count(self) -> int:
-        return len(self.kernels)
+        return len(self._rows)
 
     def note(self) -> str:
         if not self.kernels:
             return ""
+        what = "kernel" if self.compiled else "operator"
         timed = f", {time_text(self._total)}" if self._total else ""
-        return f"{self.count} kernel{'s' if self.count != 1 else ''}{timed}"
+        return f"{len(self.kernels)} {what}{'s' if len(self.kernels) != 1 else ''}{timed}"
 
     def take(self, captures: list[dict[str, Any]], costs: dict[str, Any] | None = None) -> None:
         """Show the kernels of everything captured, in order; where there are none, what the last run launched."""
-        kernels, refused, peaks = [], [], []
+        kernels: list[dict[str, Any]] = []
+        refused: list[dict[str, Any]] = []
+        places: dict[tuple[str, str, str], dict[str, Any]] = {}
         for capture in captures:
             for segment in capture["segments"]:
                 made = segment.get("kernels") or {}
-                kernels.extend({"function": capture["function"], "device": made.get("device", ""), **k}
-                               for k in made.get("kernels", ()))  # fmt: skip
+                for kernel in made.get("kernels", ()):
+                    kernels.append({"function": capture["function"], "device": made.get("device", ""), **kernel})
                 refused.extend(made.get("refused", ()))
-                if made.get("peak_bytes") is not None and made.get("eager_peak_bytes"):
-                    peaks.append(
-                        f"{bytes_text(made['peak_bytes'])} at most, {bytes_text(made['eager_peak_bytes'])} eager"
-                    )
+                for node in segment.get("nodes") or ():
+                    if node.get("source"):
+                        places[capture["function"], str(segment["id"]), str(node.get("name"))] = node["source"]
+        self.compiled = bool(kernels)
         if not kernels and costs is not None:
             kernels = _launched(costs)
-        self.kernels, self.refused, self.peaks = kernels, refused, peaks
+        self.kernels, self.refused, self._places = kernels, refused, places
+        self._texts = {}
         self._total = sum((k.get("seconds") or 0.0) * max(1, k.get("launches") or 1) for k in kernels)
-        self._marked = set()
+        self._take_rows()
+
+    def _take_rows(self) -> None:
+        self._rows = []
+        for number, kernel in enumerate(self.kernels):
+            self._rows.append(_Entry(number))
+            if str(kernel.get("name")) in self._open:
+                self._rows.extend(_Entry(number, line) for line in range(len(self._lines(number))))
         self.rows_changed()
+        self._mark()
+
+    def _lines(self, number: int) -> list[str]:
+        """The lines of a kernel's source."""
+        if number not in self._texts:
+            text = inert(str(self.kernels[number].get("text") or "")).expandtabs(4).rstrip()
+            self._texts[number] = text.split("\n") if text else []
+        return self._texts[number]
 
     def kernel_at(self, number: int) -> dict[str, Any] | None:
-        """The kernel of a row."""
-        return self.kernels[number] if 0 <= number < self.count else None
+        """The kernel of a row, or of the source line in it."""
+        return self.kernels[self._rows[number].kernel] if 0 <= number < self.count else None
+
+    def is_kernel(self, number: int) -> bool:
+        """Whether a row is a kernel, and not a line of one's source."""
+        return 0 <= number < self.count and self._rows[number].line < 0
+
+    def toggle(self, number: int) -> bool:
+        """Open or close the source of a row's kernel; False where there is none to show."""
+        if not 0 <= number < self.count or not self._lines(self._rows[number].kernel):
+            return False
+        kernel = self._rows[number].kernel
+        self._open ^= {str(self.kernels[kernel].get("name"))}
+        self._take_rows()
+        self.move_to(next(n for n, row in enumerate(self._rows) if row == _Entry(kernel)))
+        return True
 
     def sources_of(self, number: int) -> list[dict[str, Any]]:
-        """The source ranges in cells whose operators a kernel computes."""
-        kernel = self.kernel_at(number) or {}
-        return [s for s in kernel.get("sources") or () if s and s.get("cell")]
+        """The source ranges in cells whose operators a row's kernel, or line of one, computes."""
+        if not 0 <= number < self.count:
+            return []
+        kernel, line = self._rows[number]
+        if line < 0:
+            return [s for s in self.kernels[kernel].get("sources") or () if s and s.get("cell")]
+        found = [self._place_of(kernel, name) for name in self._computed(kernel, line)]
+        return [s for s in found if s and s.get("cell")]
+
+    def _place_of(self, kernel: int, node: str) -> dict[str, Any] | None:
+        known = self.kernels[kernel]
+        return self._places.get((str(known.get("function")), str(known.get("segment")), node))
+
+    def _computed(self, kernel: int, line: int) -> list[str]:
+        """The nodes that a line (from 0) of a kernel's source computes."""
+        for number, names in self.kernels[kernel].get("lines") or ():
+            if number == line + 1:
+                return [str(name) for name in names]
+        return []
 
     def mark_line(self, cell: str | None, line: int | None) -> None:
-        """Mark the kernels that compute something of a line (from 1) of a cell."""
+        """Mark the kernels and the lines of their sources that compute something of a line (from 1) of a cell."""
+        self._where = (cell, line) if cell is not None and line is not None else None
+        self._mark(show=True)
+
+    def _mark(self, show: bool = False) -> None:
         marked: set[int] = set()
-        if cell is not None and line is not None:
+        if self._where is not None:
+            cell, line = self._where
             for number in range(self.count):
                 if any(
                     s["cell"] == cell and s["line"] <= line <= s.get("end_line", s["line"])
@@ -88,24 +159,36 @@ class KernelsView(RowsView):
                     marked.add(number)
         if marked != self._marked:
             self._marked = marked
-            if marked and not self.has_focus:
+            if show and marked and not self.has_focus:
                 self.cursor = min(marked)
                 self.show_row(self.cursor)
             self.refresh()
 
+    # -- painting -----------------------------------------------------------------------------------
+
     def row(self, number: int, width: int, look: Look) -> list[Segment]:
-        kernel = self.kernels[number]
+        entry = self._rows[number]
         marked = number in self._marked
+        segments = (
+            self._kernel_row(entry.kernel, width, look, marked)
+            if entry.line < 0
+            else self._source_row(entry.kernel, entry.line, width, look)
+        )
+        return list(Segment.apply_style(segments, look.linked_soft)) if marked else segments
+
+    def _kernel_row(self, number: int, width: int, look: Look, marked: bool) -> list[Segment]:
+        kernel = self.kernels[number]
         launches = max(1, kernel.get("launches") or 1)
         seconds = (kernel.get("seconds") or 0.0) * launches
         share = seconds / self._total if self._total else 0.0
         timed = kernel.get("seconds") is not None
         right = f"{time_text(seconds if timed else None):>8} {bytes_text(kernel.get('bytes')):>8} "
-        name = f"{kernel.get('name', '')}"
-        room = width - 2 - len(right) - 9
-        segments = [
+        sign = ("▾ " if str(kernel.get("name")) in self._open else "▸ ") if kernel.get("text") else "  "
+        room = width - 4 - len(right) - 9
+        return [
             Segment("▸" if marked else " ", look.accent),
-            Segment(fit(inert(name), room), look.text if kernel.get("language") != "library" else look.soft),
+            Segment(sign, look.muted),
+            Segment(fit(inert(str(kernel.get("name", ""))), room), look.text if kernel.get("text") else look.soft),
             Segment(" "),
             Segment(right, look.primary if timed else look.muted),
             Segment(
@@ -114,7 +197,20 @@ class KernelsView(RowsView):
             ),
             Segment(" "),
         ]
-        return list(Segment.apply_style(segments, look.linked_soft)) if marked else segments
+
+    def _source_row(self, number: int, line: int, width: int, look: Look) -> list[Segment]:
+        text = self._lines(number)[line]
+        names = ", ".join(self._computed(number, line))
+        tail = f" ◂ {inert(names)}" if names else ""
+        segments = [Segment(f"{line + 1:>5} ", look.faint)]
+        room = max(8, width - 6 - min(cell_len(tail), width // 3))
+        segments += coloured(
+            fit(text, min(room, max(cell_len(text), 1))), str(self.kernels[number].get("language")), look
+        )
+        used = sum(cell_len(segment.text) for segment in segments)
+        if tail:
+            segments.append(Segment(fit(tail, max(0, width - used)), look.accent))
+        return segments
 
     def detail(self, number: int) -> list[tuple[str, str]]:
         kernel = self.kernel_at(number)
@@ -128,9 +224,8 @@ class KernelsView(RowsView):
         reads = ", ".join(f"{i.get('name')} {i.get('shape')}" for i in kernel.get("inputs") or ())
         pairs.append(("from", reads))
         pairs.append(("to", ", ".join(f"{o.get('name')} {o.get('shape')}" for o in kernel.get("outputs") or ())))
-        pairs.append(
-            ("launch", f"{shape}, {kernel.get('language', '')}, {count_text(kernel.get('launches') or 0)}×".strip(", "))
-        )
+        launched = f"{shape}, {kernel.get('language', '')}, {count_text(kernel.get('launches') or 0)}×"
+        pairs.append(("launch", launched.strip(", ")))
         if kernel.get("seconds") and kernel.get("ceiling"):
             reached = kernel["ceiling"] / kernel["seconds"]
             pairs.append(("ceiling", f"{time_text(kernel['ceiling'])}: {reached:.0%} of what the device can"))
@@ -139,6 +234,21 @@ class KernelsView(RowsView):
                 pairs.append(("apart", f"not with {refusal.get('second')}: {refusal.get('reason')}"))
                 break
         return [(name, inert(" ".join(str(text).split()))) for name, text in pairs if text]
+
+
+@lru_cache(maxsize=2048)
+def coloured(line: str, language: str, look: Look) -> tuple[Segment, ...]:
+    """One line of a kernel's source with its syntax coloured."""
+    from pygments import lexers
+
+    lexer = getattr(lexers, _LEXERS.get(language, "TextLexer"), None)
+    if lexer is None:
+        return (Segment(line, look.text),)
+    segments = []
+    for token, piece in lexer(stripnl=False, ensurenl=False).get_tokens(line):
+        part = part_of(token)
+        segments.append(Segment(piece.rstrip("\n"), look.syntax[part] if part else look.text))
+    return tuple(segments)
 
 
 def _launched(costs: dict[str, Any]) -> list[dict[str, Any]]:
@@ -166,8 +276,6 @@ def _launched(costs: dict[str, Any]) -> list[dict[str, Any]]:
 def source_text(kernel: dict[str, Any], look: Look) -> Text:
     """The source of a kernel with its syntax coloured, and which nodes each line computes at its right."""
     from pygments import lexers
-
-    from .highlight import part_of
 
     source = inert(str(kernel.get("text") or "")).expandtabs(4)
     text = Text(end="", style=look.text)

@@ -52,7 +52,7 @@ from .popup import CompletionPopup
 from .rows_view import RowsView
 from .scrubber import Scrubber
 from .search_bar import SearchBar
-from .session import Kernel, Session
+from .session import Kernel, Session, Update
 from .settings import Settings
 from .status import HintBar, StatusBar, StatusFacts
 from .themes import Look, look_of
@@ -113,6 +113,7 @@ class NotebookScreen(Screen[None]):
         self._look: tuple[Theme, Look] | None = None
         self._trail = False
         self._errors_of, self._error_at = "", 0
+        self._complaints: set[str] = set()
         self._completion: int | None = None
         self._documentation: int | None = None
         self._stop = notebook.subscribe(self._document_changed)
@@ -443,7 +444,11 @@ class NotebookScreen(Screen[None]):
             fix = panel.breaks.fix_at(event.row)
             self.links.show_source(fix["source"] if fix is not None else None, edit=True)
         elif event.view is panel.kernels:
-            self.commands.kernel_source()
+            sources = panel.kernels.sources_of(event.row)
+            if panel.kernels.is_kernel(event.row) and panel.kernels.toggle(event.row):
+                panel.refresh_head()
+            elif sources:
+                self.links.show_source(sources[0], edit=True)
         elif event.view is panel.variables and (made := panel.variables.place(event.row)) is not None:
             if self.cells.select_id(made[0]):
                 self.set_focus(self.pane.view, scroll_visible=False)
@@ -530,16 +535,7 @@ class NotebookScreen(Screen[None]):
         if update.variables:
             self.inspector.variables.take(self.session.variables)
             self.inspector.refresh_head()
-        if update.captures:
-            self._take_captures()
-        if update.costs:
-            self.take_costs()
-            if not self.session.captures.captures:
-                self.inspector.kernels.take([], self.session.last_costs)
-        if update.device or (update.costs and self.session.device):
-            self._take_device(update.device)
-        if update.hints:
-            self.pane.view.hints_changed(update.hints)
+        self._guarded(self._update_panels, update)
         if update.recording is not None:
             self.scrubber.take(update.recording)
         if update.began is not None and self._trail:
@@ -564,6 +560,30 @@ class NotebookScreen(Screen[None]):
         if update.input_request is not None:
             self._ask_input(update.input_request)
         self.refresh_status()
+
+    def _guarded(self, work: Callable[[Update], None], update: Update) -> None:
+        """A mistake in a panel must not take the notebook's window down: it is said, once a kind."""
+        try:
+            work(update)
+        except Exception as error:
+            self.log.error(traceback.format_exc())
+            said = f"A part of the panel could not be drawn ({type(error).__name__}: {error})."
+            if said not in self._complaints:
+                self._complaints.add(said)
+                self.notify(said, severity="error", timeout=8)
+
+    def _update_panels(self, update: Update) -> None:
+        """Hand what is new to the tables beside the cells, and to the drawing of costs and hints."""
+        if update.captures:
+            self._take_captures()
+        if update.costs:
+            self.take_costs()
+            if not self.session.captures.captures:
+                self.inspector.kernels.take([], self.session.last_costs)
+        if update.device or (update.costs and self.session.device):
+            self._take_device(update.device)
+        if update.hints:
+            self.pane.view.hints_changed(update.hints)
 
     def _take_captures(self) -> None:
         told = self.session.captures

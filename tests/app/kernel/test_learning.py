@@ -219,3 +219,17 @@ def test_single_cells_are_taken_out_of_the_queue(talk):
     kernel.wait_for(lambda events: sum(isinstance(e, Executed) for e in events[begin:]) >= 3)
     ended = {e.cell: e.status for e in kernel.events[begin:] if isinstance(e, Executed)}
     assert ended == {"a": "ok", "b": "aborted", "c": "ok"}
+
+
+def test_operators_of_symbolic_sizes_cost_no_bytes_and_break_nothing(user):
+    code = """@torch.compile
+def step(t):
+    return (t * 2).sum()
+for size in (8, 9, 10):
+    step(torch.randn(size, 4))"""
+    costs = user.run(code).one(Costs).costs
+    assert all(isinstance(op["bytes"], int) for op in costs["ops"])
+    begin = len(user.events)
+    user.kernel.send(GetRecording(1))
+    for step in user.wait_for_one(Recording, begin).steps:
+        assert all(isinstance(n, (int, str)) for n in step["shape"] or ())

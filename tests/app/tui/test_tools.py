@@ -42,8 +42,9 @@ KERNEL = {
 def captures(cell):
     """What a kernel tells of one compiled function with a break, a recompilation and a kernel in that cell."""
     place = {**BREAK["source"], "cell": cell, "revision": 0}
+    node = {"name": "add", "source": {**place, "line": 3, "end_line": 3}}
     segment = {
-        "id": "0", "entry": {"function": "step", "source": place}, "backend": "default", "inputs": [], "nodes": [],
+        "id": "0", "entry": {"function": "step", "source": place}, "backend": "default", "inputs": [], "nodes": [node],
         "outputs": [], "guards": [], "effects": [], "exit": {"kind": "break", "break": None, "next": []}, "code": "",
         "seconds": 0.1, "calls": 1,
         "kernels": {"version": 1, "device": "webgpu", "kernels": [{**KERNEL, "sources": [place]}], "refused": []},
@@ -227,8 +228,8 @@ async def test_breaks_are_a_list_of_things_to_do(open_app):
 
 
 async def test_kernels_are_listed_with_time_and_source(open_app):
-    """P K lists launches; Enter shows the source with what each line computes, Y copies it."""
-    async with open_app("# %%\ndef step(x):\n    if x: pass\n") as user:
+    """P K lists launches; Enter opens the source, whose lines are linked to the cell's, too; Y copies it."""
+    async with open_app("# %%\ndef step(x):\n    if x: pass\n    return x + 1\n", size=(160, 40)) as user:
         cell = user.cell(0)
         await user.press("ctrl+j")
         user.kernel.run(cell, captures(cell))
@@ -240,6 +241,12 @@ async def test_kernels_are_listed_with_time_and_source(open_app):
         assert user.app.clipboard.startswith("@compute")
         await user.press("enter")
         await user.sees("◂ add")
+        await user.press("down")
+        assert user.screen.pane.view._linked == {cell: range(2, 3)}, (
+            "the line of the source leads to the line of its node"
+        )
+        await user.press("escape", "enter", "down", "down")
+        await user.until(lambda: user.screen.inspector.kernels._marked == {1})
 
 
 async def test_variables_show_histograms_nan_and_what_is_stale(open_app):
@@ -444,3 +451,15 @@ async def test_everything_fits_on_a_small_terminal(open_app, size):
         await user.press("escape", "$")
         await user.settle()
         assert "loss" in user.text
+
+
+async def test_a_panel_that_cannot_be_drawn_leaves_the_notebook(open_app, monkeypatch):
+    """A mistake in a table is said once; cells run on."""
+    async with open_app() as user:
+        cell = user.cell(0)
+        monkeypatch.setattr(user.screen.inspector.breaks, "take", lambda *facts: 1 / 0)
+        await user.press("ctrl+j")
+        user.kernel.run(cell, m.Stream(cell, "stdout", "printed\n"), captures(cell), count=4)
+        await user.sees("printed")
+        await user.until(lambda: "ZeroDivisionError" in user.toasts())
+        assert "[4]" in user.text
