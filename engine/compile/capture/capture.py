@@ -56,6 +56,23 @@ class _Raising(Stop):
     counted = False
 
 
+class SymbolicInterpreter(Interpreter):
+    """Notices breaks that Python would swallow: those in generators that are closed because nobody refers to them any more."""
+
+    def execute(self, frame: Frame) -> Any:
+        domain: Any = self.domain
+        if domain.nesting:
+            return super().execute(frame)
+        try:
+            return super().execute(frame)
+        except Stop as stop:
+            domain.lost = stop
+            raise
+        except Dirty as dirty:
+            domain.lost = dirty.stop
+            raise
+
+
 class Capture:
     """One attempt."""
 
@@ -72,7 +89,7 @@ class Capture:
         self.recorder = Recorder()
         self.world = World(self.recorder, dynamic, all_dynamic)
         self.domain = SymbolicDomain(self.world, self.recorder)
-        self.interpreter = Interpreter(self.domain)
+        self.interpreter = SymbolicInterpreter(self.domain)
         self.native = native
         self.recorder.place = self.place
         self.world.guards.place = lambda: self.place()[0]
@@ -107,9 +124,9 @@ class Capture:
             try:
                 result = step(frame)
             except Stop as stop:
-                return "frames", frame, stop
+                return "frames", frame, _light(stop)
             except Dirty as dirty:
-                raise Again(domain.steps, dirty.stop) from None
+                raise Again(domain.steps, _light(dirty.stop)) from None
             except (Control, Misused, Failed):
                 raise
             except Exception as error:
@@ -118,10 +135,37 @@ class Capture:
                     known[1] if known is not None else domain.steps,
                     _Raising("exception", _said(error)),
                 ) from None
-            domain.steps += 1
             if type(result) is Returned:
-                return "return", result.value, None
+                # The function is over: what only it referred to goes now, generators with open `finally` clauses among it.
+                value, frame = result.value, None
+                self.frame.locals.clear()
+                self.frame = None  # type: ignore[assignment]
+                result = None
+            if domain.lost is not None:
+                raise Again(domain.steps, _light(domain.lost))
+            domain.steps += 1
+            if frame is None:
+                return "return", value, None
             frame = result  # type: ignore[assignment]
+
+    def dispose(self) -> None:
+        """Let go of everything: no object of the program is kept alive, no generator of this attempt runs any more."""
+        for known in self.domain.generators:
+            generator = known()
+            if generator is not None:
+                generator.state = "closed"
+        world, domain = self.world, self.domain
+        for table in (
+            world.memo, world.from_symbol, world.shadows, world.marked, world._own, world.told_apart, domain.class_cache, domain.global_cache,
+            domain.own_dicts, domain.tape_nodes, domain.grads_known, domain.cells, domain.stand_ins, domain.raised_at, domain.builtin_cache,
+        ):  # fmt: skip
+            table.clear()
+        world.keep.clear()
+        self.recorder.nodes.clear()
+        for entry in self.recorder.inputs:
+            entry.example = None
+        domain.now = domain.where = world.domain = None
+        self.frame = self.real = None  # type: ignore[assignment]
 
     def awkward(self, frame: Frame) -> int | None:
         """The step before which the graph must end because a frame of the chain cannot be put together outside; None where all can."""
@@ -136,6 +180,12 @@ class Capture:
                 if type(f.note) is Note:
                     found = f.note.step
         return found
+
+
+def _light(stop: Stop) -> Stop:
+    """A break without its traceback, whose frames would keep objects of the program alive."""
+    stop.__traceback__ = stop.__context__ = stop.__cause__ = None
+    return stop
 
 
 def _said(error: BaseException) -> str:
@@ -197,13 +247,16 @@ def capture(
                     assert stop is not None
                     raise Again(step, stop)
         except Again as again:
+            attempt.dispose()
             if stop_at >= 0 and again.step >= stop_at:
                 raise Failed("the capture did not come to the same end again") from None
             stop_at, planned = again.step, again.stop
             continue
         except Misused as error:
+            attempt.dispose()
             raise Failed(str(error), error) from error
         except Control as error:
+            attempt.dispose()
             raise Failed(f"{type(error).__name__}: {error}", error) from error
         finally:
             after_state = {n: getattr(engine_state, n) for n in before}
@@ -221,6 +274,8 @@ def capture(
             raise
         except Exception as error:
             raise Failed(f"{type(error).__name__}: {error}", error) from error
+        finally:
+            attempt.dispose()
         entry.seconds = time.perf_counter() - began
         return entry
     raise Failed("the capture did not come to an end")

@@ -11,6 +11,7 @@ import dis
 import operator
 import os
 import sys
+import weakref
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
@@ -65,6 +66,8 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         self.cells: dict[int, CellType] = {}
         self.stand_ins: dict[int, tuple[CellType, Obj]] = {}
         self.where: Frame | None = None
+        self.generators: list[weakref.ref[Any]] = []
+        self.lost: Stop | None = None
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -286,7 +289,6 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
     def compare(self, frame: Frame, op: str, a: Any, b: Any) -> Any:
         ka, kb = type(a := self.read(a)), type(b := self.read(b))
         one: Any = a
-        other: Any = b
         native = getattr(operator, _COMPARE[op])
         if (ka in PLAIN and kb in PLAIN) or (ka in _NUMBERS and kb in _NUMBERS):
             return native(a, b)
@@ -593,6 +595,11 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
                 given[name] = self.settle(given[name])
         made = super().make_function(frame, code, given)
         self.made_functions[id(made)] = made
+        return made
+
+    def make_generator(self, frame: Frame) -> Any:
+        made = super().make_generator(frame)
+        self.generators.append(weakref.ref(made))
         return made
 
     def stand_in(self, cell: Obj) -> CellType:

@@ -25,6 +25,64 @@ class Obj:
     def __add__(self, other):
         return self.v + other
 
+    @classmethod
+    def make(cls, v):
+        return cls(v)
+    def loud(self, x):
+        print("loud", self.n)
+        self.n += 1
+        return x + self.n
+    def __enter__(self):
+        self.n += 10
+        return self
+    def __exit__(self, kind, error, trace):
+        self.n -= 9
+        return kind is ValueError
+    def __call__(self, x):
+        return x * self.k
+    def __iter__(self):
+        yield self.n
+        yield self.k
+    def __len__(self):
+        return 2
+    def __contains__(self, q):
+        return q == self.n
+    def __eq__(self, other):
+        return isinstance(other, Obj) and self.n == other.n
+    __hash__ = object.__hash__
+
+class Sub(Obj):
+    k = 3
+    def __init__(self, v, w=1):
+        super().__init__(v)
+        self.w = w
+    def bump(self, by=1):
+        return super().bump(by) + self.w
+
+def loud(q):
+    print("q", q)
+    return q
+
+def maybe(q):
+    if isinstance(q, int) and q % 3 == 0:
+        raise KeyError(q)
+    return q
+
+def rec(q, m):
+    return q if m <= 0 else rec(q * 2, m - 1) + m
+
+def noisy(m):
+    for i in range(m):
+        print("n", i)
+        yield i
+
+def closing():
+    try:
+        yield 1
+        yield 2
+    finally:
+        counter[0] += 5
+
 def helper(a, b=1, *rest, **more):
     if isinstance(a, int) and a > 3:
         return a - b
@@ -114,7 +172,7 @@ class Writer:
     def statement(self) -> None:
         r = self.rng
         kind = r.choice(
-            "int int tensor tensor tensor inplace append setattr setitem if if for while try func print item gen global aug del comp with data match".split()
+            "int int tensor tensor tensor inplace append setattr setitem if if for while try func print item gen global aug del comp with data match loud loud loops loops cls ctx tup sort str star rec grad close kwargs bool".split()
         )
         if self.depth > 4 and kind in ("if", "for", "while", "try", "with", "match", "data"):
             kind = "tensor"
@@ -289,6 +347,137 @@ class Writer:
             self.line("case _:")
             self.block(1)
             self.depth -= 1
+        elif kind == "loud" and r.random() < 0.6:
+            v = self.name("i")
+            w = self.name("t")
+            self.line(
+                r.choice(
+                    [
+                        f"{v} = loud({self.int()})",
+                        f"{v} = sum(loud(q) for q in range(2))",
+                        f"{v} = [loud(q) for q in (1, 2)][-1]",
+                        f"{v} = max(noisy(2))",
+                    ]
+                )
+            )
+            self.ints.append(v)
+            if r.random() < 0.5:
+                self.line(f"{w} = o.loud({self.tensor()})")
+                self.tensors.append(w)
+        elif kind == "loops":
+            v, w = self.name("i"), self.name("i")
+            self.line(
+                r.choice(
+                    [
+                        f"for {v}, {w} in zip(list(xs), range(3)):",
+                        f"for {v}, {w} in enumerate(reversed(xs[:2])):",
+                        f"for {w}, {v} in list(d.items())[:0] + [(1, 2)]:",
+                        f"for {v} in (lambda: (yield 1))():" if False else f"for {v} in noisy(2):",
+                        f"for {v} in iter(o):",
+                        f"for {v} in map(abs, [-1, 2]):",
+                        f"for {v} in sorted({{3, 1}}):",
+                    ]
+                )
+            )
+            ints = list(self.ints)
+            self.line(f"    {w} = {v}")
+            self.ints += [v] if r.random() < 0.8 else []
+            self.block(r.randint(1, 2))
+            self.ints = ints
+            if r.random() < 0.3:
+                self.line("else:")
+                self.block(1)
+        elif kind == "cls":
+            v = self.name("o")
+            w = self.name("t")
+            self.line(f"{v} = {r.choice(['Obj', 'Sub', 'Sub.make', 'Obj.make'])}({self.tensor()})")
+            self.line(
+                r.choice(
+                    [
+                        f"{v}.bump({self.int()})",
+                        f"{v}.n = {self.int()}",
+                        f"xs.append(len({v}))",
+                        f"{v}.v = {v}({v}.v)",
+                        f"{v}.loud(x)",
+                    ]
+                )
+            )
+            self.line(f"{w} = {r.choice([f'{v}.twice', f'({v} + x)', f'{v}({v}.v)', f'{v}.v + sum({v})'])}")
+            if r.random() < 0.3:
+                self.line(f"d['o'] = {v}")
+            if r.random() < 0.2:
+                self.line(f"print({v} == o, {v} is o, 3 in {v})")
+            self.tensors.append(w)
+        elif kind == "ctx":
+            self.line(r.choice(["with o:", "with o as oo:", "with Sub(x) as ctx, torch.no_grad():"]))
+            self.block(1)
+            self.depth += 1
+            self.line(r.choice(["pass", "raise ValueError('in')", "print('in with')"]))
+            self.depth -= 1
+        elif kind == "tup":
+            self.line(
+                r.choice(
+                    [
+                        "x, y = y, x",
+                        f"(n, _), x = ({self.int()}, 0), x * 1",
+                        f"n, *rest = [{self.int()}, 2, 3]",
+                        f"x, n = ({self.tensor()}, {self.int()})",
+                    ]
+                )
+            )
+        elif kind == "sort":
+            v = self.name("i")
+            self.line(
+                f"{v} = "
+                + r.choice(
+                    [
+                        "sorted(xs, key=lambda q: -q)[0] if xs else 0",
+                        "max(xs, default=1)",
+                        "min([3, n], key=lambda q: (q - 2) ** 2)",
+                        "sum(map(lambda q: q + 1, xs[:3]))",
+                        "len(list(filter(None, xs)))",
+                    ]
+                )
+            )
+            self.ints.append(v)
+        elif kind == "str":
+            v = self.name("i")
+            self.line(f"{v} = {self.int()}")
+            self.line(f"{v} = len(f'{{{v}}}|{{x.shape[0]:>3}}' + ','.join(str(q) for q in xs[:3]))")
+            self.ints.append(v)
+        elif kind == "star":
+            v = self.name("t")
+            self.line(f"{v} = helper(*[{self.tensor()}, {self.int()}], **{{}})")
+            self.tensors.append(v)
+        elif kind == "rec":
+            v = self.name("t")
+            self.line(f"{v} = rec({self.tensor()}, {r.randint(0, 3)})")
+            self.tensors.append(v)
+        elif kind == "grad" and self.depth < 3:
+            v, w = self.name("t"), self.name("t")
+            self.line(f"{v} = {self.tensor()}.detach().clone().requires_grad_()")
+            self.line(f"({v} * {r.choice(self.tensors)}.detach() + {v}.sin()).sum().backward()")
+            self.line(f"{w} = {v}.grad")
+            self.tensors.append(w)
+        elif kind == "close":
+            v = self.name("c")
+            self.line(f"{v} = closing()")
+            self.line(f"next({v})")
+            self.line(r.choice([f"{v}.close()", f"print(list({v}))", f"print(next({v}), list({v}))"]))
+        elif kind == "kwargs":
+            v = self.name("i")
+            self.line(f"{v} = (lambda *a, p=1, **k: p + len(a) + len(k))({self.int()}, p={self.int()}, z=1)")
+            self.ints.append(v)
+        elif kind == "bool":
+            v = self.name("i")
+            self.line("try:")
+            self.line(f"    {v} = maybe({self.int()})")
+            self.line("except KeyError as e:")
+            self.line(f"    {v} = e.args[0]" if r.random() < 0.5 else f"    {v} = 0")
+            if r.random() < 0.4:
+                self.line("finally:")
+                self.line(f"    print('fin', {self.int()})")
+            self.ints.append(v)
         else:
             self.line(f"x = {self.tensor()}")
 

@@ -10,7 +10,7 @@ from .random_programs import make
 
 
 @seed(2)
-@settings(max_examples=120, deadline=None, database=None)
+@settings(max_examples=60, deadline=None, database=None)
 @given(st.integers(0, 1_000_000))
 def test_random_program(number: int) -> None:
     build, text = make(number)
