@@ -14,11 +14,14 @@ from .. import dispatch, dtypes
 from ..shapes import wrap_dim
 from ..tensor import Tensor
 from .declare import op_functions, operator, pointwise
+from .one_launch import by_kernel, either, one_launch
 from .table import Op
 
 RELU = pointwise(
     "relu", cpu=lambda x, out=None: np.maximum(x, 0, out=out), expr="maximum(input, 0)", accepts="if",
-    spaces=("torch", "nn.functional"), grads={"input": lambda g, result: op_functions["where"](result > 0, g, 0.0)},
+    spaces=("torch", "nn.functional"), grads={"input": lambda g, result: either(
+        one_launch("where(y > 0, g, 0.0)", g=g, y=result), lambda: op_functions["where"](result > 0, g, 0.0)
+    )},
 )  # fmt: skip
 
 
@@ -33,7 +36,7 @@ def _sigmoid(x: Any, out: Any = None) -> Any:
 
 SIGMOID = pointwise(
     "sigmoid", cpu=_sigmoid, expr="sigmoid(input)", result="float", spaces=("torch", "nn.functional", "special.expit"),
-    grads={"input": lambda g, result: g * ((1 - result) * result)},
+    grads={"input": lambda g, result: either(one_launch("g * ((1 - y) * y)", g=g, y=result), lambda: g * ((1 - result) * result))},
 )  # fmt: skip
 
 
@@ -53,11 +56,19 @@ def _log_softmax(x: np.ndarray, dim: int) -> np.ndarray:
 
 SOFTMAX = Op(
     "softmax", "input", "dim", kind="fused", cpu=_softmax, shape=lambda s, dim: s,
-    grads={"input": lambda g, result, dim: (g - (g * result).sum(dim, True)) * result},
+    grads={
+        "input": lambda g, result, dim: either(
+            by_kernel("softmax_backward", (g, result), dim), lambda: (g - (g * result).sum(dim, True)) * result
+        )
+    },
 )  # fmt: skip
 LOG_SOFTMAX = Op(
     "log_softmax", "input", "dim", kind="fused", cpu=_log_softmax, shape=lambda s, dim: s,
-    grads={"input": lambda g, result, dim: g - result.exp() * g.sum(dim, True)},
+    grads={
+        "input": lambda g, result, dim: either(
+            by_kernel("log_softmax_backward", (g, result), dim), lambda: g - result.exp() * g.sum(dim, True)
+        )
+    },
 )  # fmt: skip
 
 

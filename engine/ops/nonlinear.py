@@ -19,6 +19,7 @@ from ..tensor import Tensor, wrap
 from .composed import composed
 from .declare import op_functions, operator, pointwise
 from .gradients import conj
+from .one_launch import either, one_launch
 from .random import Draw
 from .table import Op
 
@@ -245,9 +246,14 @@ def _silu_slope(x: Tensor) -> Tensor:
     return s * (1 + x * (1 - s))
 
 
+def _silu_gradient(g: Tensor, x: Tensor) -> Tensor:
+    made = one_launch("g * sigmoid(x) * (1 + x * (1 - sigmoid(x)))", g=g, x=x)
+    return either(made, lambda: g * conj(_silu_slope(x)))
+
+
 SILU = _primitive(
     "silu", "input", cpu=lambda x, out=None: _store(x * _sigmoid(x), out), expr="input * sigmoid(input)",
-    accepts="fc", grads={"input": lambda g, input: g * conj(_silu_slope(input))},
+    accepts="fc", grads={"input": lambda g, input: _silu_gradient(g, input)},
 )  # fmt: skip
 
 
@@ -308,6 +314,16 @@ def _gelu_slope(x: Tensor, approximate: str) -> Tensor:
     return normal + x * ((x * x * -0.5).exp() * (1.0 / math.sqrt(2 * math.pi)))
 
 
+_NORMAL_SLOPE = f"0.5 * (1 + erf(x * {_ROOT_HALF!r})) + x * exp(x * x * -0.5) * {1.0 / math.sqrt(2 * math.pi)!r}"
+_INNER = f"tanh({_ROOT_TWO_OVER_PI!r} * (x + 0.044715 * x * x * x))"
+_TANH_SLOPE = f"0.5 * (1 + {_INNER}) + 0.5 * x * (1 - {_INNER} * {_INNER}) * {_ROOT_TWO_OVER_PI!r} * (1 + {3 * 0.044715!r} * x * x)"
+
+
+def _gelu_gradient(g: Tensor, x: Tensor, approximate: str) -> Tensor:
+    slope = _TANH_SLOPE if approximate == "tanh" else _NORMAL_SLOPE
+    return either(one_launch(f"g * ({slope})", g=g, x=x), lambda: g * _gelu_slope(x, approximate))
+
+
 def _gelu_tanh(x: np.ndarray, out: Any = None) -> np.ndarray:
     inner = x.dtype.type(_ROOT_TWO_OVER_PI) * (x + x.dtype.type(0.044715) * x * x * x)
     return _store(x.dtype.type(0.5) * x * (1 + np.tanh(inner)), out)
@@ -317,12 +333,12 @@ GELU = _primitive(
     "gelu", "input",
     cpu=lambda x, out=None: _store(x * (x.dtype.type(0.5) * (1 + erf_array(x * x.dtype.type(_ROOT_HALF)))), out),
     expr=f"input * 0.5 * (1 + erf(input * {_ROOT_HALF!r}))",
-    grads={"input": lambda g, input: g * _gelu_slope(input, "none")},
+    grads={"input": lambda g, input: _gelu_gradient(g, input, "none")},
 )  # fmt: skip
 GELU_TANH = _primitive(
     "gelu_tanh", "input", cpu=_gelu_tanh, backward="Gelu",
     expr=f"0.5 * input * (1 + tanh({_ROOT_TWO_OVER_PI!r} * (input + 0.044715 * input * input * input)))",
-    grads={"input": lambda g, input: g * _gelu_slope(input, "tanh")},
+    grads={"input": lambda g, input: _gelu_gradient(g, input, "tanh")},
 )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from ..tensor import Tensor
 from .composed import composed
 from .declare import operator
 from .kernels import has_kernel
+from .one_launch import one_launch
 from .table import Op
 
 Ints = tuple[int, ...]
@@ -91,13 +92,17 @@ def _channels(rank: int, count: int) -> Ints:
 
 
 def _slopes(
-    g: Any, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, axes: Ints, shape: Ints, needs: tuple[bool, ...]
+    g: Any, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, axes: Ints, shape: Ints, needs: tuple[bool, ...],
+    defined: tuple[bool, ...],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Gradients of input, weight and bias. `g` are those of result, mean and reciprocal deviation; all broadcast to `x`.
 
     The weight's elements multiply x in `shape`, which their gradients have.
     """
     gy, gmean, grstd = g
+    quick = None if any(defined[1:]) else _slopes_at_once(gy, x, mean, rstd, weight, axes, shape, needs)
+    if quick is not None:
+        return quick
     count = numel(x.shape[a] for a in axes)
     hat = (x - mean) * rstd
     dx = dw = db = None
@@ -113,40 +118,81 @@ def _slopes(
     return dx, dw, db
 
 
+def _slopes_at_once(
+    g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, axes: Ints, shape: Ints, needs: tuple[bool, ...]
+) -> tuple[Any, Any, Any] | None:  # fmt: skip
+    """The same in few passes over memory, on devices that make kernels of expressions; None elsewhere."""
+    scale = {} if weight is None else {"w": weight.reshape(shape)}
+    given = {"g": g, "x": x, "m": mean, "r": rstd}
+    part = "g" if weight is None else "g * w"
+    dx = dw = db = None
+    if needs[0]:
+        along = one_launch(f"{part} * (x - m) * r", **given, **scale)
+        scaled = g if weight is None else one_launch(part, g=g, **scale)
+        if along is None or scaled is None:
+            return None
+        a, b = along.mean(axes, True), scaled.mean(axes, True)
+        dx = one_launch(f"({part} - b - (x - m) * r * a) * r", **given, **scale, a=a, b=b)
+    if needs[1]:
+        along = one_launch("g * (x - m) * r", **given)
+        if along is None:
+            return None
+        dw = along.sum_to_size(*shape)
+    if needs[2]:
+        db = g.sum_to_size(*shape)
+    return dx, dw, db
+
+
 def _reshaped(parts: tuple[Any, Any, Any], x: Tensor, weight: Ints) -> tuple[Any, ...]:
     dx, *rest = parts
     return (None if dx is None else dx.reshape(x.shape), *[None if p is None else p.reshape(weight) for p in rest])
 
 
 def _layer_backward(
-    g: Any, input: Tensor, weight: Any, weight_shape: Ints, bias_shape: Ints, results: Any, rank: int, needs: Any
+    g: Any,
+    input: Tensor,
+    weight: Any,
+    weight_shape: Ints,
+    bias_shape: Ints,
+    results: Any,
+    rank: int,
+    needs: Any,
+    defined: Any,
 ) -> tuple[Any, ...]:
     axes = tuple(range(input.ndim - rank, input.ndim))
     shape = (*[1] * (input.ndim - rank), *input.shape[input.ndim - rank :])
-    parts = _slopes(g, input, results[1], results[2], weight, axes, shape, needs)
+    parts = _slopes(g, input, results[1], results[2], weight, axes, shape, needs, defined)
     return _reshaped(parts, input, weight_shape or bias_shape)
 
 
 def _batch_backward(
-    g: Any, input: Tensor, weight: Any, weight_shape: Ints, bias_shape: Ints, results: Any, needs: Any
+    g: Any, input: Tensor, weight: Any, weight_shape: Ints, bias_shape: Ints, results: Any, needs: Any, defined: Any
 ) -> tuple[Any, ...]:
     shape = _channels(input.ndim, input.shape[1])
     gy, *small = [t if t.ndim > 1 else t.reshape(shape) for t in g]
     mean, rstd = (t.reshape(shape) for t in results[1:])
     axes = (0, *range(2, input.ndim))
-    parts = _slopes((gy, *small), input, mean, rstd, weight, axes, shape, needs)
+    parts = _slopes((gy, *small), input, mean, rstd, weight, axes, shape, needs, defined)
     return _reshaped(parts, input, weight_shape or bias_shape)
 
 
 def _group_backward(
-    g: Any, input: Tensor, weight: Any, weight_shape: Ints, bias_shape: Ints, results: Any, groups: int, needs: Any
+    g: Any,
+    input: Tensor,
+    weight: Any,
+    weight_shape: Ints,
+    bias_shape: Ints,
+    results: Any,
+    groups: int,
+    needs: Any,
+    defined: Any,
 ) -> tuple[Any, ...]:
     n, c = input.shape[:2]
     x = input.reshape(n, groups, c // groups, numel(input.shape[2:]))
     gy = g[0].reshape(x.shape)
     gmean, grstd, mean, rstd = (t.reshape(n, groups, 1, 1) for t in (g[1], g[2], results[1], results[2]))
     shape = (1, groups, c // groups, 1)
-    parts = _slopes((gy, gmean, grstd), x, mean, rstd, weight, (2, 3), shape, needs)
+    parts = _slopes((gy, gmean, grstd), x, mean, rstd, weight, (2, 3), shape, needs, defined)
     return _reshaped(parts, input, weight_shape or bias_shape)
 
 

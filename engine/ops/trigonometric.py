@@ -11,6 +11,7 @@ from ..numerics.blocks import store
 from ..tensor import Tensor
 from .declare import op_functions, pointwise
 from .gradients import choose, conj
+from .one_launch import either, one_launch
 
 # -- circular functions -------------------------------------------------------------------------
 
@@ -51,7 +52,7 @@ COSH = pointwise(
 )  # fmt: skip
 TANH = pointwise(
     "tanh", cpu=np.tanh, expr="tanh(input)", result="float", wide=True, spaces=("torch", "nn.functional"),
-    grads={"input": lambda g, result: g * conj(1 - result * result)},
+    grads={"input": lambda g, result: either(one_launch("g * (1 - y * y)", g=g, y=result), lambda: g * conj(1 - result * result))},
 )  # fmt: skip
 ASINH = pointwise(
     "asinh", cpu=np.arcsinh, expr="asinh(input)", result="float", wide=True, aliases=("arcsinh",),

@@ -55,6 +55,7 @@ class WebGPUBackend(Backend):
         self._caches: list[dict[Any, Any]] = []
         self._codes: dict[DType, str] = {}
         self._casts: dict[DType, Pointwise] = {}
+        self._formulas: dict[tuple[str, tuple[str, ...]], Pointwise] = {}
         self._warned: set[str] = set()
         self.profile: Profile = HARDWARE
         self.joins: dict[str, Pointwise] = {}
@@ -353,6 +354,13 @@ class WebGPUBackend(Backend):
 
     def synchronize(self) -> None:
         self.device.wait()
+
+    def formula(self, expression: str, names: tuple[str, ...], arrays: Sequence[GpuArray]) -> GpuArray:
+        """An expression over the elements of arrays of one dtype, in one launch."""
+        kernel = self._formulas.get((expression, names))
+        if kernel is None:
+            kernel = self._formulas[expression, names] = Pointwise(self, "formula", expression, names, "same")
+        return kernel(*arrays)
 
     # -- optimizers ---------------------------------------------------------------------------------------------
 
