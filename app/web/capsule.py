@@ -41,7 +41,7 @@ def capsule(taken: dict[str, Any], live: str | None = None) -> str:
         "SCRIPT": script,
         "LIVE": html.escape(live or ""),
         # No `<!--` and no `</script` can come out of the document's own text.
-        "RECORDING": re.sub(r"<(?=[/!])", r"\\u003c", data),
+        "RECORDING": data.replace("<", "\\u003c"),
     }
     return re.sub(r"\{\{([A-Z]+)\}\}", lambda found: parts[found[1]], template)
 

@@ -29,7 +29,9 @@ class Recorder:
         self.runs: dict[str, dict[str, Any]] = {}
         self.variables: list[dict[str, Any]] = []
         self.kernel: dict[str, str] = {}
-        self.panels: dict[str, dict[str, Any]] = {}
+        self.costs: dict[str, dict[str, Any]] = {}
+        self.hints: dict[str, list[dict[str, Any]]] = {}
+        self.captured: dict[str, list[dict[str, Any]]] = {"captures": [], "breaks": [], "guards": []}
         self._cells = {cell.id: cell for cell in notebook.cells}
 
     def take(self, event: m.Message) -> None:
@@ -41,6 +43,8 @@ class Recorder:
             self.variables = event.variables
         elif isinstance(event, m.DisplayData) and event.update and event.display_id is not None:
             outputs.update_display(self.notebook, event.display_id, event.data, event.metadata)
+        elif isinstance(event, m.Captures):
+            self.captured = {"captures": event.captures, "breaks": event.breaks, "guards": event.guards}
         elif cell is None:
             return
         elif isinstance(event, m.Status) and event.state == "busy":
@@ -72,8 +76,10 @@ class Recorder:
         elif isinstance(event, m.Executed):
             cell.execution_count = event.execution_count
             self.runs.setdefault(cell.id, {}).update(status=event.status, seconds=round(event.seconds, 4))
-        elif hasattr(event, "panel"):  # further records of a cell, by the name of the panel that shows them
-            self.panels.setdefault(cell.id, {})[event.kind] = event
+        elif isinstance(event, m.Costs):
+            self.costs[cell.id] = event.costs
+        elif isinstance(event, m.Hints):
+            self.hints[cell.id] = event.hints
 
     def recording(self, title: str) -> dict[str, Any]:
         """The recording so far, as JSON values."""
@@ -84,6 +90,9 @@ class Recorder:
             "notebook": json.loads(ipynb.writes(self.notebook)),
             "runs": self.runs,
             "tapes": self.tapes,
+            "costs": self.costs,
+            "hints": self.hints,
+            **self.captured,
             "variables": self.variables,
             "kernel": self.kernel,
         }

@@ -147,7 +147,9 @@ def test_hostile_records_are_drawn_as_text(page):
         "runs": {"a": {"seconds": "long", "status": HTML[0]}},
         "notebook": {"cells": [{"cell_type": "code", "id": "a", "source": "x", "outputs": [{}]}], "nbformat": 4},
         "tapes": {"a": {"nodes": nodes, "roots": "no", "dropped": HTML[0]}},
-        "graphs": {"a": [{"function": HTML[0], "segments": [None, {"nodes": 5}]}]},
+        "captures": [{"function": HTML[0], "segments": [None, {"nodes": 5}]}], "breaks": [{"reason": HTML[1]}, 3], "guards": "x",
+        "costs": {"a": {"lines": [None, {"cell": "a", "line": HTML[0]}]}}, "hints": {"a": [{"text": HTML[0], "line": "x"}]},
+        "steps": {"a": [None, {"op": HTML[0], "shape": "x"}]},
         "variables": [{"name": HTML[0], "type": HTML[1], "value": HTML[2]}], "kernel": {"device": HTML[0]},
     }  # fmt: skip
     page.load("hostile.json", json.dumps(recording))

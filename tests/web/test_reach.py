@@ -67,7 +67,7 @@ def test_the_tape_is_walked_by_keyboard_and_lights_its_line(open_page: Callable)
     rows = page.page.locator("#panel-tape .row").count()
     page.key("ArrowLeft", "ArrowLeft")
     assert page.page.locator("#panel-tape .row").count() < rows
-    page.page.locator("#panel-tape input[type=range]").focus()
+    page.page.locator("#panel-tape input[aria-label='How far backward has walked']").focus()
     page.key("ArrowRight", "ArrowRight")
     assert page.page.locator("#panel-tape .row.visited").count() >= 1
     page.page.fill("#panel-tape input[type=search]", "relu")

@@ -60,6 +60,7 @@ export const ACTIONS: Action[] = [
   A('panel', 'Show or hide the panel', 'View', (a) => a.togglePanel(), { both: ['F2'] }),
   A('tape', 'Go to the tape', 'View', (a) => a.showTab('tape'), { command: ['t'] }),
   A('variables', 'Go to the variables', 'View', (a) => a.showTab('variables')),
+  A('hints', 'Show or hide hints', 'View', (a) => a.toggleHints()),
   A('theme', 'Light, dark, or as the system has it', 'View', (a) => a.nextTheme()),
   A('palette', 'All commands', 'View', (a) => a.palette(), { both: ['Ctrl+Shift+P', 'Meta+Shift+P', 'F1'], command: ['p', ':'] }),
   A('help', 'Keys and help', 'View', (a) => a.help(), { command: ['h', '?'] }),

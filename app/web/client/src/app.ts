@@ -7,7 +7,7 @@ import { type Cell, type CellType, type Json, makeCell, newId, Notebook } from '
 import { FindBar } from './find';
 import { isRecording, readFile, readIpynb, type Recording, titleOf, writeIpynb, writePercent } from './formats';
 import type { Source } from './graph';
-import { Inspector, lineCosts, type Tab } from './inspector';
+import { Inspector, lineCosts, measuredCosts, type Tab } from './inspector';
 import { Kernel, type KernelEvent, type RunRequest } from './kernel';
 import { type CellRun, NotebookView } from './notebook_view';
 import * as out from './outputs';
@@ -31,7 +31,11 @@ export class App {
   private store: Store | null = null;
   private runs = new Map<string, CellRun>();
   private tapes = new Map<string, Json>();
-  private captures = new Map<string, Json[]>();
+  private captured: { captures: Json[]; breaks: Json[]; guards: Json[] } = { captures: [], breaks: [], guards: [] };
+  private costs = new Map<string, Json>();
+  private hints = new Map<string, Json[]>();
+  private steps = new Map<string, Json[]>();
+  private deviceFacts: [string, string][] = [];
   private ranSources = new Map<string, Map<number, string>>();
   private tapeOf: string | null = null;
   private clipboard: Cell[] = [];
@@ -142,6 +146,7 @@ export class App {
     this.stopButton.classList.toggle('urgent', kernel.stopping >= 2);
     for (const request of kernel.waiting) if (this.runs.get(request.cell)?.state !== 'waiting') this.setRun(request.cell, { state: 'waiting' });
     this.inspector.takeDevice({
+      facts: this.deviceFacts,
       state: words[kernel.state]!, device: kernel.facts.device ?? '', python: kernel.facts.python ?? '', torch: kernel.facts.torch ?? '', isolated: kernel.isolated,
       webgpu: 'gpu' in navigator ? (kernel.facts.device?.startsWith('webgpu') ? 'in use' : kernel.state === 'idle' || kernel.state === 'busy' ? (kernel.device === 'cpu' ? 'switched off; the CPU computes' : 'no adapter that is faster than the CPU; the CPU computes') : 'offered by this browser') : 'not in this browser; the CPU computes, by numpy', reason: kernel.reason,
     });
@@ -223,14 +228,21 @@ export class App {
     clear(this.banners);
     this.runs.clear();
     this.tapes.clear();
-    this.captures.clear();
+    this.captured = { captures: [], breaks: [], guards: [] };
+    this.costs.clear();
+    this.hints.clear();
+    this.steps.clear();
     this.ranSources.clear();
     this.tapeOf = null;
     this.saved.textContent = '';
     if (recording) {
       for (const [cell, run] of Object.entries(recording.runs)) this.runs.set(cell, { state: 'recorded', seconds: typeof run.seconds === 'number' ? run.seconds : undefined, line: run.line });
       for (const [cell, tape] of Object.entries(recording.tapes)) this.tapes.set(cell, tape);
-      for (const [cell, graphs] of Object.entries(recording.graphs ?? {})) if (Array.isArray(graphs)) this.captures.set(cell, graphs);
+      for (const [cell, costs] of Object.entries(recording.costs ?? {})) this.costs.set(cell, costs);
+      for (const [cell, hints] of Object.entries(recording.hints ?? {})) if (Array.isArray(hints)) this.hints.set(cell, hints);
+      for (const [cell, steps] of Object.entries(recording.steps ?? {})) if (Array.isArray(steps)) this.steps.set(cell, steps);
+      const list = (value: Json): Json[] => (Array.isArray(value) ? value : []);
+      this.captured = { captures: list(recording.captures), breaks: list(recording.breaks), guards: list(recording.guards) };
       for (const cell of notebook.cells) this.ranSources.set(cell.id, new Map([[0, cell.source]]));
     }
     notebook.subscribe((change) => { if (change.kind !== 'outputs') this.changed(); else { this.dirty = true; this.saveLater(); } });
@@ -238,7 +250,9 @@ export class App {
     this.showTitle();
     this.inspector.takeVariables(recording?.variables ?? []);
     this.showTape([...this.tapes.keys()].at(-1) ?? null);
-    this.inspector.takeCaptures([...this.captures.values()].flat());
+    this.inspector.takeCaptures(this.captured.captures, this.captured.breaks, this.captured.guards);
+    this.inspector.takeLaunched([]);
+    for (const cell of this.hints.keys()) this.drawHints(cell);
     this.main.parentElement!.scrollTop = 0;
   }
 
@@ -324,7 +338,8 @@ export class App {
           this.counts.set(++this.count, cell.id);
           out.beginRun(cell);
           this.setRun(cell.id, { state: 'running', began: performance.now(), revision: this.kernel.running?.revision });
-          this.captures.delete(cell.id);
+          this.hints.delete(cell.id);
+          this.drawHints(cell.id);
           this.view.mark(cell.id, []);
           this.notebook.outputsChanged(cell);
         }
@@ -350,17 +365,23 @@ export class App {
         if (event.status === 'died' && this.kernel.reason) say(`Python ended: ${this.kernel.reason} The document is untouched.`, { label: 'Restart', act: () => this.restart() });
         this.notebook.outputsChanged(cell);
         this.asked(null);
+        if (event.status === 'ok' && this.tapes.has(cell.id)) this.kernel.askSteps(cell.id);
         return;
       }
       case 'tape':
         if (event.cell) { this.tapes.set(event.cell, event.tape); this.tapeOf = event.cell; this.inspector.takeTape(event.tape, event.live ? 'live' : ''); if (!event.live) this.costsLater(); }
         return;
-      case 'capture':
-        if (event.cell && event.capture) { const all = this.captures.get(event.cell) ?? []; this.captures.set(event.cell, [...all.filter((c) => c.function !== event.capture.function), event.capture]); this.inspector.takeCaptures([...this.captures.values()].flat()); }
+      case 'captures':
+        this.captured = { captures: event.captures ?? [], breaks: event.breaks ?? [], guards: event.guards ?? [] };
+        this.inspector.takeCaptures(this.captured.captures, this.captured.breaks, this.captured.guards);
         return;
+      case 'costs': if (event.cell) { this.costs.set(event.cell, event.costs); this.inspector.takeLaunched(event.costs?.kernels ?? []); this.costsLater(); } return;
+      case 'hints': if (event.cell) { this.hints.set(event.cell, event.hints ?? []); this.drawHints(event.cell); } return;
+      case 'recording': if (event.cell) { this.steps.set(event.cell, event.steps ?? []); if (event.cell === this.tapeOf) this.inspector.takeSteps(event.steps ?? []); } return;
+      case 'device_info': this.deviceFacts = Array.isArray(event.info?.facts) ? event.info.facts : []; this.kernelChanged(); return;
       case 'variables': this.inspector.takeVariables(event.variables); return;
       case 'input_request': this.asked(event); return;
-      case 'ready': this.counts.clear(); this.count = 0; this.kernelChanged(); return;
+      case 'ready': this.counts.clear(); this.count = 0; this.kernelChanged(); this.kernel.askDevice(); return;
     }
   }
 
@@ -423,6 +444,7 @@ export class App {
   private showTape(cell: string | null): void {
     this.tapeOf = cell;
     const tape = cell ? this.tapes.get(cell) : null;
+    this.inspector.takeSteps((cell && this.steps.get(cell)) || []);
     this.inspector.takeTape(tape ?? null, cell && this.runs.get(cell)?.state === 'recorded' ? 'recorded' : '');
     this.costsLater();
   }
@@ -433,8 +455,35 @@ export class App {
   }
 
   private drawCosts(): void {
-    const graph = this.inspector.tapeGraph;
-    for (const cell of this.notebook.cells) if (cell.type === 'code') this.view.cost(cell.id, lineCosts(graph, cell.id, (s) => this.lineNow(s)));
+    const graph = this.inspector.tapeGraph, lineNow = (s: Source) => this.lineNow(s);
+    const measured = this.tapeOf ? this.costs.get(this.tapeOf) : undefined;
+    for (const cell of this.notebook.cells) {
+      if (cell.type !== 'code') continue;
+      const own = measured ?? this.costs.get(cell.id);
+      const timed = own ? measuredCosts(own, cell.id, lineNow) : [];
+      this.view.cost(cell.id, timed.length ? timed : lineCosts(graph, cell.id, lineNow));
+    }
+  }
+
+  /** What a learner may want to hear about the run of a cell, below its outputs. */
+  private drawHints(id: string): void {
+    const view = this.view.view(id);
+    if (!view) return;
+    view.element.querySelector('.hints')?.remove();
+    const hints = (this.hints.get(id) ?? []).filter((x) => x && typeof x.text === 'string').slice(0, 6);
+    if (!hints.length || this.quietHints) return;
+    const list = h('div', { class: 'hints', role: 'note', 'aria-label': 'Hints' }, ...hints.map((x) => h('p', null, h('strong', null, x.text), ' ', String(x.advice ?? ''), ' ',
+      typeof x.line === 'number' && x.cell ? h('button', { type: 'button', class: 'place', onclick: () => this.view.goTo(String(x.cell), x.line) }, `${this.nameCell(String(x.cell)) ?? 'cell'} line ${x.line}`) : null)),
+      iconButton('close', 'Hide these hints', () => list.remove()));
+    view.outputArea.after(list);
+  }
+
+  private quietHints = localStorage.getItem('hints') === 'off';
+  toggleHints(): void {
+    this.quietHints = !this.quietHints;
+    localStorage.setItem('hints', this.quietHints ? 'off' : 'on');
+    for (const id of this.hints.keys()) this.drawHints(id);
+    say(this.quietHints ? 'Hints are off.' : 'Hints are on.');
   }
 
   // -- keys --------------------------------------------------------------------------------------------------------------------------
@@ -690,7 +739,7 @@ export class App {
   private record(): Recording {
     const runs = Object.fromEntries([...this.runs].map(([id, r]) => [id, { status: r.state === 'recorded' ? 'ok' : r.state, seconds: r.seconds, line: r.line ?? null }]));
     return {
-      format: 'tapescope-recording', version: 1, title: this.title, notebook: writeIpynb(this.notebook), runs, tapes: Object.fromEntries(this.tapes), graphs: Object.fromEntries(this.captures),
+      format: 'tapescope-recording', version: 1, title: this.title, notebook: writeIpynb(this.notebook), runs, tapes: Object.fromEntries(this.tapes), costs: Object.fromEntries(this.costs), hints: Object.fromEntries(this.hints), steps: Object.fromEntries(this.steps), ...this.captured,
       variables: [], kernel: { ...this.recording?.kernel, ...this.kernel.facts },
     };
   }

@@ -4,7 +4,7 @@ import { logo } from './app_logo';
 import { append, download, h, icon } from './dom';
 import { isRecording, parseJson, readIpynb, writeIpynb, writePercent } from './formats';
 import type { Source } from './graph';
-import { Inspector, lineCosts } from './inspector';
+import { Inspector, lineCosts, measuredCosts } from './inspector';
 import { NotebookView } from './notebook_view';
 import { pack } from './share';
 
@@ -39,7 +39,12 @@ function begin(): void {
     if (cell === shown) return;
     shown = cell;
     inspector.takeTape(cell ? value.tapes[cell] : null, 'recorded');
-    for (const c of notebook.cells) view.cost(c.id, lineCosts(inspector.tapeGraph, c.id, lineNow));
+    inspector.takeSteps(cell && Array.isArray(value.steps?.[cell]) ? value.steps[cell] : []);
+    const costs = cell ? value.costs?.[cell] : undefined;
+    for (const c of notebook.cells) {
+      const timed = costs ? measuredCosts(costs, c.id, lineNow) : [];
+      view.cost(c.id, timed.length ? timed : lineCosts(inspector.tapeGraph, c.id, lineNow));
+    }
   };
   const { live } = document.documentElement.dataset;
   const facts = [value.kernel.device && `on ${value.kernel.device}`, value.kernel.python && `Python ${value.kernel.python}`].filter(Boolean).join(', ');
@@ -60,7 +65,8 @@ function begin(): void {
     if (next) { event.preventDefault(); view.select(next.id); }
   });
   inspector.takeVariables(value.variables);
-  inspector.takeCaptures(Object.values(value.graphs ?? {}).filter(Array.isArray).flat());
+  const list = (found: unknown) => (Array.isArray(found) ? found : []);
+  inspector.takeCaptures(list(value.captures), list(value.breaks), list(value.guards));
   inspector.takeDevice({ state: 'a recording; nothing runs here', device: value.kernel.device ?? '', python: value.kernel.python ?? '', torch: value.kernel.torch ?? '', isolated: false, webgpu: 'not needed', reason: '' });
   showTape(Object.keys(value.tapes).at(-1) ?? null);
   if (innerWidth < 900) panel(false);

@@ -1,7 +1,7 @@
 // One HTML file from its parts. `app/web/capsule.py` does the same on the desktop; both fill the same template.
 import type { Recording } from './formats';
 
-const embedded = (text: string) => text.replace(/<(?=[/!])/g, '\\u003c');
+const embedded = (text: string) => text.replace(/</g, '\\u003c');
 
 async function hashOf(script: string): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(script)));

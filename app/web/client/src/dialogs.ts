@@ -46,6 +46,7 @@ export function dialog(title: string, make: (close: () => void) => (Node | strin
   // At once, not with the event: what is done next may move the focus on.
   const close = () => { element.close(); finish(); };
   element.addEventListener('close', finish);
+  element.addEventListener('cancel', (event) => { event.preventDefault(); close(); });
   element.addEventListener('click', (event) => { if (event.target === element) close(); });
   element.addEventListener('keydown', (event) => event.stopPropagation());
   append(element, [h('header', null, h('h2', null, title), iconButton('close', 'Close', close)), h('div', { class: 'dialog-body' }, ...make(close))]);

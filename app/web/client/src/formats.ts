@@ -9,7 +9,12 @@ export interface Recording {
   notebook: Json;
   runs: Record<string, { status?: string; seconds?: number; line?: number | null }>;
   tapes: Record<string, Json>;
-  graphs?: Record<string, Json>;
+  costs?: Record<string, Json>;
+  hints?: Record<string, Json>;
+  steps?: Record<string, Json>;
+  captures?: Json[];
+  breaks?: Json[];
+  guards?: Json[];
   variables: Json[];
   kernel: { python?: string; torch?: string; device?: string };
 }

@@ -12,7 +12,7 @@ export interface InspectorHost {
   show(source: Source | null, jump: boolean): void;
 }
 
-export interface DeviceFacts { state: string; device: string; python: string; torch: string; isolated: boolean; webgpu: string; reason: string }
+export interface DeviceFacts { facts?: [string, string][]; state: string; device: string; python: string; torch: string; isolated: boolean; webgpu: string; reason: string }
 
 const TABS = [['tape', 'Tape'], ['graph', 'Graph'], ['breaks', 'Breaks'], ['kernels', 'Kernels'], ['variables', 'Variables'], ['device', 'Device']] as const;
 export type Tab = (typeof TABS)[number][0];
@@ -97,6 +97,10 @@ class GraphPane {
   private scrubText = h('output', { class: 'quiet' });
   private scrub = h('div', { class: 'scrubber', hidden: true });
   private order: GraphNode[] = [];
+  private steps: Json[] = [];
+  private stepper = h('input', { type: 'range', min: '0', value: '0', 'aria-label': 'Step of the run' });
+  private stepText = h('output', { class: 'quiet' });
+  private stepRow = h('div', { class: 'scrubber', hidden: true });
   private body = h('div', { class: 'pane-body' });
   private summary = h('span', { class: 'quiet summary' });
   private empty: HTMLElement;
@@ -121,11 +125,14 @@ class GraphPane {
     this.scrubber.addEventListener('input', () => this.walked());
     this.scrubber.addEventListener('keydown', (event) => event.stopPropagation());
     append(this.scrub, [h('label', null, 'Backward ', this.scrubber), this.scrubText]);
+    this.stepper.addEventListener('input', () => this.stepped());
+    this.stepper.addEventListener('keydown', (event) => event.stopPropagation());
+    append(this.stepRow, [h('label', null, 'Run ', this.stepper), this.stepText]);
     append(this.element, [
       h('div', { class: 'pane-bar' }, h('div', { class: 'segmented', role: 'group', 'aria-label': 'How to show it' }, this.modes.outline, this.modes.picture), this.find,
         iconButton('minus', 'Fold everything', () => { this.folded = new Set([...(this.graph?.scopes.keys() ?? [])].filter(Boolean)); this.redraw(); }),
         iconButton('plus', 'Unfold everything', () => { this.folded.clear(); this.redraw(); })),
-      this.summary, this.scrub, this.body, this.details, this.empty,
+      this.summary, this.stepRow, this.scrub, this.body, this.details, this.empty,
     ]);
     this.setMode('outline');
     this.update();
@@ -183,6 +190,26 @@ class GraphPane {
     this.canvas.visited = this.visited();
     if (node) this.choose(node.id, false, 'scrub');
     else { this.list.draw(); this.canvas.refresh(); }
+  }
+
+  /** The operators of a run in order (`recorder.steps_json`), to be walked with a slider. */
+  takeSteps(steps: Json[]): void {
+    this.steps = steps.filter((s) => s && typeof s === 'object');
+    this.stepper.max = String(this.steps.length);
+    this.stepper.value = '0';
+    this.stepText.textContent = this.steps.length ? `${this.steps.length} steps` : '';
+    this.stepRow.hidden = !this.steps.length || this.empty.hidden === false;
+  }
+
+  private stepped(): void {
+    const n = Number(this.stepper.value), step = this.steps[n - 1];
+    if (!step) { this.stepText.textContent = `${this.steps.length} steps`; this.host.show(null, false); return; }
+    const shape = Array.isArray(step.shape) ? `[${step.shape.join(', ')}]` : '';
+    this.stepText.textContent = `${n} of ${this.steps.length}: ${step.phase === 'backward' ? '◂ ' : ''}${step.op} ${shape}`;
+    const id = step.node === null || step.node === undefined ? null : String(step.node);
+    if (id && this.graph?.byId.has(id)) this.choose(id, false, 'scrub');
+    const source = readSource(step);
+    if (source) this.host.show(source, false);
   }
 
   private row(i: number): HTMLElement {
@@ -275,6 +302,9 @@ export class Inspector {
   private variables: Json[] = [];
   private captures: Json[] = [];
   private kernels: Json[] = [];
+  private launched: Json[] = [];
+  private breaks: Json[] = [];
+  private guards: Json[] = [];
 
   constructor(private host: InspectorHost, onClose: () => void) {
     const bar = h('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Panel' });
@@ -320,15 +350,22 @@ export class Inspector {
   private get tapeMode(): 'outline' | 'picture' { return this.tape.element.querySelector('[aria-pressed=true]')?.textContent === 'Picture' ? 'picture' : 'outline'; }
 
   setTapeMode(mode: 'outline' | 'picture'): void { this.tape.setMode(mode); }
-  focus(): void { if (this.tab === 'tape') this.tape.focus(); else if (this.tab === 'graph') this.graph.focus(); else this.buttons.get(this.tab)!.focus(); }
+  focus(): void {
+    if (this.tab === 'tape') this.tape.focus();
+    else if (this.tab === 'graph') this.graph.focus();
+    if (!this.panels.get(this.tab)!.contains(document.activeElement)) this.buttons.get(this.tab)!.focus(); // nothing to walk in yet
+  }
 
   takeTape(tape: Json | null, note = ''): void { this.tape.take(tape ? readTape(tape) : null, note); }
+  takeSteps(steps: Json[]): void { this.tape.takeSteps(steps); }
   get tapeGraph(): Graph | null { return this.tape.graph; }
   markLine(cell: string, line: number): void { this.tape.markLine(cell, line); this.graph.markLine(cell, line); }
 
-  /** Captures of compiled functions (`observe.capture_json`), the newest last. */
-  takeCaptures(captures: Json[]): void {
+  /** What `torch.compile` captured (`observe.capture_json`, the newest last), where it broke, and which guards failed. */
+  takeCaptures(captures: Json[], breaks: Json[] = [], guards: Json[] = []): void {
     this.captures = captures.filter((c) => c && Array.isArray(c.segments));
+    this.breaks = breaks.filter((b) => b && typeof b === 'object');
+    this.guards = guards.filter((g) => g && typeof g === 'object');
     this.kernels = this.captures.flatMap((c) => c.segments.map((s: Json) => s?.kernels).filter(Boolean));
     const last = this.captures.at(-1);
     const segment = last ? [...last.segments].sort((a: Json, b: Json) => (b?.nodes?.length ?? 0) - (a?.nodes?.length ?? 0))[0] : null;
@@ -345,28 +382,36 @@ export class Inspector {
 
   private drawBreaks(): void {
     const pane = this.panels.get('breaks')!.firstElementChild!;
-    const breaks = this.captures.flatMap((c) => c.segments.filter((s: Json) => s?.exit?.break).map((s: Json) => ({ of: c.function, ...s.exit.break })));
-    const again = this.captures.flatMap((c) => (Array.isArray(c.recompiles) ? c.recompiles.map((r: Json) => ({ of: c.function, ...r })) : []));
+    const inside = this.captures.flatMap((c) => c.segments.filter((s: Json) => s?.exit?.break).map((s: Json) => ({ function: c.function, ...s.exit.break })));
+    const breaks = this.breaks.length ? this.breaks : inside;
+    const again = this.guards.length ? this.guards : this.captures.flatMap((c) => (Array.isArray(c.recompiles) ? c.recompiles.map((r: Json) => ({ function: c.function, ...r })) : []));
     if (!breaks.length && !again.length) {
       pane.replaceChildren(h('p', { class: 'empty' }, this.captures.length ? 'No breaks: each function was captured whole.' : 'Where torch.compile cannot go on, the graph breaks. Each break appears here, with its reason and how to mend it.'));
       return;
     }
+    const times = (n: Json) => (typeof n === 'number' && n > 1 ? ` · ${n} times` : '');
     pane.replaceChildren(h('div', { class: 'cards', tabindex: 0, role: 'region', 'aria-label': 'Graph breaks' },
-      ...breaks.map((b) => h('article', { class: 'card' }, h('h3', null, String(b.reason ?? b.id)), h('p', { class: 'quiet' }, `${b.of} · ${b.category ?? ''} `, this.place(b.source)), b.hint ? h('p', null, String(b.hint)) : null)),
-      ...again.map((r) => h('article', { class: 'card' }, h('h3', null, 'Captured again'), h('p', { class: 'quiet' }, `${r.of} `, this.place(r.source)), h('p', null, `${r.guard}: ${r.old} before, ${r.new} now`)))));
+      ...breaks.map((b) => h('article', { class: 'card' }, h('h3', null, String(b.reason ?? b.break_id ?? b.id)), h('p', { class: 'quiet' }, `${b.function ?? ''} · ${b.category ?? ''}${times(b.count)} `, this.place(b.source)), b.hint ? h('p', null, String(b.hint)) : null)),
+      ...again.map((r) => h('article', { class: 'card' }, h('h3', null, 'Captured again'), h('p', { class: 'quiet' }, `${r.function ?? ''}${times(r.count)} `, this.place(r.source)), h('p', null, `${r.guard}: ${r.old} before, ${r.new} now`)))));
+  }
+
+  /** Kernels that a device launched for eager operators (`recorder.costs_json`). */
+  takeLaunched(kernels: Json[]): void {
+    this.launched = kernels.filter((k) => k && typeof k === 'object');
+    this.drawKernels();
   }
 
   private drawKernels(): void {
     const pane = this.panels.get('kernels')!.firstElementChild!;
-    const all = this.kernels.flatMap((k) => (Array.isArray(k.kernels) ? k.kernels : []));
+    const all = [...this.kernels.flatMap((k) => (Array.isArray(k.kernels) ? k.kernels : [])), ...this.launched];
     if (!all.length) { pane.replaceChildren(h('p', { class: 'empty' }, 'Kernels that torch.compile generates appear here in launch order, with their text and the lines they come from.')); return; }
     const longest = Math.max(...all.map((k: Json) => k.seconds ?? 0)) || 1;
     pane.replaceChildren(h('div', { class: 'cards', tabindex: 0, role: 'region', 'aria-label': 'Kernels' }, ...all.slice(0, 400).map((k: Json) => {
       const bar = h('span', { class: 'bar' });
       bar.style.setProperty('--share', String((k.seconds ?? 0) / longest));
-      return h('details', { class: 'card' }, h('summary', null, h('strong', null, String(k.name)), h('span', { class: 'quiet' }, ` ${k.language} · ${k.nodes?.length ?? 0} operators${k.seconds ? ` · ${secondsText(k.seconds)}` : ''}${k.bytes ? ` · ${bytesText(k.bytes)}` : ''}`), bar),
-        h('p', null, ...(k.sources ?? []).slice(0, 8).map((s: Json) => this.place(s))), h('pre', { class: 'text' }, String(k.text ?? '')));
-    }), ...this.kernels.flatMap((k) => (k.refused ?? []).slice(0, 50)).map((r: Json) => h('p', { class: 'quiet' }, `${r.first} and ${r.second} were not fused: ${r.reason}`))));
+      return h('details', { class: 'card' }, h('summary', null, h('strong', null, String(k.name)), h('span', { class: 'quiet' }, ` ${k.language ?? k.op ?? ''}${Array.isArray(k.nodes) ? ` · ${k.nodes.length} operators` : ''}${k.launches ? ` · ${k.launches} launches` : ''}${k.seconds ? ` · ${secondsText(k.seconds)}` : ''}${k.bytes ? ` · ${bytesText(k.bytes)}` : ''}`), bar),
+        h('p', null, ...(Array.isArray(k.sources) ? k.sources : []).slice(0, 8).map((s: Json) => this.place(s))), h('pre', { class: 'text' }, String(k.text ?? '')));
+    }), ...this.kernels.flatMap((k) => (Array.isArray(k.refused) ? k.refused : []).slice(0, 50)).map((r: Json) => h('p', { class: 'quiet' }, `${r.first} and ${r.second} were not fused: ${r.reason}`))));
   }
 
   takeVariables(variables: Json[]): void {
@@ -377,7 +422,7 @@ export class Inspector {
     for (const v of this.variables.slice(0, 1000)) {
       const tensor = Array.isArray(v.shape);
       body.append(h('tr', null, h('th', { scope: 'row' }, String(v.name)), h('td', null, tensor ? `${v.dtype ?? ''} [${v.shape.join(', ')}]` : String(v.type)),
-        h('td', null, tensor ? [v.device && v.device !== 'cpu' ? `${v.device} ` : '', v.requires_grad ? 'needs grad ' : '', v.bytes ? bytesText(v.bytes) : ''].join('') : String(v.value ?? ''))));
+        h('td', { title: v.stale ? String(v.stale) : null }, v.stale ? h('span', { class: 'badge saved' }, 'stale ') : null, Array.isArray(v.histogram) ? spark(v.histogram, v) : null, tensor ? [v.device && v.device !== 'cpu' ? `${v.device} ` : '', v.requires_grad ? 'needs grad ' : '', v.bytes ? bytesText(v.bytes) : ''].join('') : String(v.value ?? ''))));
     }
     pane.replaceChildren(h('div', { class: 'scroll grow', tabindex: 0, role: 'region', 'aria-label': 'Variables' }, h('table', { class: 'variables' }, h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Name'), h('th', { scope: 'col' }, 'Type'), h('th', { scope: 'col' }, 'Value'))), body)));
   }
@@ -389,9 +434,37 @@ export class Inspector {
       ['Python', facts.python ? `${facts.python} in this page (WebAssembly)` : 'starts with the first cell'], ['import torch', facts.torch || 'Tapescope’s engine'],
       ['Isolation', facts.isolated ? 'on: cells can be stopped, values are read while Python waits' : 'off: stopping a cell restarts Python'],
     ];
+    for (const [a, b] of facts.facts ?? []) rows.push([a, b]);
     if (facts.reason) rows.push(['Last problem', facts.reason]);
     pane.replaceChildren(h('dl', { class: 'facts-list' }, ...rows.flatMap(([a, b]) => [h('dt', null, a), h('dd', null, b)])));
   }
+}
+
+/** The distribution of a tensor's values as a few bars. */
+function spark(counts: Json[], facts: Json): HTMLElement {
+  const most = Math.max(1, ...counts.map(Number).filter(Number.isFinite));
+  const range = typeof facts.low === 'number' && typeof facts.high === 'number' ? `from ${numberText(facts.low)} to ${numberText(facts.high)}` : '';
+  const odd = [facts.nan ? `${facts.nan} NaN` : '', facts.inf ? `${facts.inf} infinite` : ''].filter(Boolean).join(', ');
+  const element = h('span', { class: `spark${odd ? ' odd' : ''}`, role: 'img', 'aria-label': `values ${range}${odd ? `, ${odd}` : ''}`, title: `${range}${odd ? `, ${odd}` : ''}` });
+  for (const count of counts.slice(0, 40)) {
+    const bar = h('i');
+    bar.style.height = `${Math.max(4, (Number(count) / most) * 100 || 0)}%`;
+    element.append(bar);
+  }
+  return element;
+}
+
+/** What each line of a cell cost when it ran (`recorder.costs_json`), as shares of the dearest. */
+export function measuredCosts(costs: Json, cell: string, lineNow: InspectorHost['lineNow']): { line: number; text: string; share: number; title: string }[] {
+  const raw: Json[] = Array.isArray(costs?.lines) ? costs.lines.filter((l: Json) => l && l.cell === cell && typeof l.line === 'number') : [];
+  const total = (l: Json) => (Number(l.seconds) || 0) + (Number(l.backward_seconds) || 0);
+  const most = Math.max(1e-9, ...raw.map(total));
+  return raw.flatMap((l) => {
+    const at = lineNow({ file: '', line: l.line, endLine: l.last_line || l.line, column: 0, endColumn: 0, cell, revision: l.revision ?? 0 });
+    if (!at) return [];
+    const backward = Number(l.backward_seconds) ? `, of it ${secondsText(l.backward_seconds)} in backward` : '';
+    return [{ line: at.line, text: secondsText(total(l)), share: total(l) / most, title: `${secondsText(total(l))} in ${l.calls} operator${l.calls === 1 ? '' : 's'}${backward}${costs.complete === false ? ' (the first operators of the cell)' : ''}` }];
+  });
 }
 
 /** What each line of a cell costs on the tape: bytes kept for backward, as shares of the largest. */

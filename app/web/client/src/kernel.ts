@@ -231,6 +231,11 @@ export class Kernel {
   complete(code: string, cursor: number): Promise<KernelEvent> | null { return this.ask({ kind: 'complete', code, cursor }); }
   inspect(code: string, cursor: number): Promise<KernelEvent> | null { return this.ask({ kind: 'inspect', code, cursor }); }
 
+  /** Ask for the operators of a cell's last run, told as `recording`. */
+  askSteps(cell: string): void { this.post({ kind: 'get_recording', request: ++this.requests, cell }); }
+  /** Ask for facts about the devices, told as `device_info`. */
+  askDevice(): void { this.post({ kind: 'ask_device' }); }
+
   /** An operation on the kernel's folder; answered between two cells. */
   file(action: 'list' | 'read' | 'write' | 'remove', path = '', data?: Uint8Array): Promise<{ list?: FileEntry[]; data?: Uint8Array }> {
     if (action === 'write' && data) {
