@@ -95,8 +95,8 @@ def tensor_default(
     cls: type[Tensor], func: Handler, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
 ) -> Any:
     """What `Tensor.__torch_function__` does: run `func`, and give its tensors the class `cls`."""
-    if not all(issubclass(cls, t) for t in types):
-        return NotImplemented
+    if not all(issubclass(cls, t) for t in types) or not _state.subclasses:
+        return NotImplemented  # asked again by the same call: `func` is another library's, which does not know these tensors
     with DisableTorchFunctionSubclass():
         out = func(*args, **(kwargs or {}))
     return out if cls in _plain_classes() or getattr(func, "__name__", "") in _KEEPS else _converted(out, cls)

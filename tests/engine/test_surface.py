@@ -210,3 +210,14 @@ def test_the_older_profiler():
     with torch.autograd.profiler.profile(enabled=False) as p:
         torch.ones(2).exp()
     assert not p.events()
+
+
+def test_functions_of_another_library_do_not_ask_for_ever():
+    def foreign(x):  # what dispatches on `__torch_function__` without looking at the engine's switches
+        out = type(x).__torch_function__(foreign, (type(x),), (x,), {})
+        if out is NotImplemented:
+            raise TypeError("foreign() does not take this")
+        return out
+
+    with pytest.raises(TypeError, match="does not take this"):
+        foreign(torch.ones(2))
