@@ -65,8 +65,8 @@ def _size(text: str) -> int:
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no size; write 500M or 4G")
     size = int(float(found[1]) * 1024 ** " kmgt".index(found[2] or " "))
-    if size < 100 << 20:
-        raise argparse.ArgumentTypeError(f"{text!r} is too little: Python and the engine alone need about 100M")
+    if size < 256 << 20:
+        raise argparse.ArgumentTypeError(f"{text!r} is too little: Python, numpy and the engine alone need up to 256M")
     return size
 
 

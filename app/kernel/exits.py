@@ -10,6 +10,9 @@ RESTART = "Restart the kernel and run the cells again; the notebook's text is un
 
 _PLACE = re.compile(r'File "<cell (?P<cell>[^"]+):\d+>", line (?P<line>\d+)')
 
+_NO_MEMORY = re.compile(r"memory allocation|bad_alloc|out of memory|cannot allocate memory", re.IGNORECASE)
+"""What native libraries say before they give up for lack of memory."""
+
 _SIGNALS = {
     "SIGKILL": (
         "The system ended the kernel (SIGKILL), most often because memory ran out.",
@@ -56,6 +59,8 @@ def explain_exit(
             f"It said: {words[-2000:]}" if words else "Run `tapescope doctor` to see what is missing.",
         )
     name = _signal_name(code)
+    if in_cell and name in (None, "SIGABRT") and _NO_MEMORY.search(last_words):
+        return "Memory ran out in native code, which ended the kernel.", _SIGNALS["SIGKILL"][1]
     if name == "SIGKILL" and out_of_memory:
         return "Memory ran out, and the system ended the kernel.", _SIGNALS["SIGKILL"][1]
     if name is not None:

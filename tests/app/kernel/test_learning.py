@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from tapescope.app.kernel.exits import explain_exit
 from tapescope.app.kernel.messages import (
     AskDevice,
     Costs,
@@ -233,3 +234,10 @@ for size in (8, 9, 10):
     user.kernel.send(GetRecording(1))
     for step in user.wait_for_one(Recording, begin).steps:
         assert all(isinstance(n, (int, str)) for n in step["shape"] or ())
+
+
+def test_native_code_that_gives_up_for_lack_of_memory_is_told_as_that():
+    reason, advice = explain_exit(1, last_words="OpenBLAS error: Memory allocation still failed after 10 retries\n")
+    assert "Memory ran out" in reason and "smaller batches" in advice
+    assert "Memory ran out" in explain_exit(-6, last_words="terminate called after throwing std::bad_alloc")[0]
+    assert "exit code 1" in explain_exit(1, last_words="some words")[0]

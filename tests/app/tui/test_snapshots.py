@@ -101,10 +101,26 @@ async def editing(user):
     await user.press("enter", "down", "end")
 
 
-async def graph(user):
+async def breaks(user):
     await ran(user)
-    await user.press("p", "g")
-    await user.until(lambda: user.screen.inspector.graph.browsed is not None)
+    place = {
+        "file": "",
+        "line": 2,
+        "end_line": 2,
+        "column": 4,
+        "end_column": 8,
+        "function": "",
+        "cell": user.cell(1),
+        "revision": 0,
+    }
+    found = {"function": "step", "segment": "0", "break_id": "branch", "category": "data-dependent", "values": [], "count": 3,
+             "reason": "The branch depends on the value of a tensor.", "hint": "Use torch.where.", "source": place}  # fmt: skip
+    guard = {"function": "step", "segment": "1", "guard": "x: float32 (8, 4)", "old": "size 8", "new": "size 9",
+             "source": place, "dimension": ["x", 0]}  # fmt: skip
+    user.kernel.emit(m.Captures(user.cell(1), [], [found], [guard]))
+    await user.settle()
+    await user.press("p", "b")
+    await user.sees("Use torch.where.")
 
 
 async def variables(user):
@@ -133,7 +149,7 @@ async def helping(user):
 SCREENS: dict[str, tuple[Callable[..., Awaitable[None]], tuple[int, int]]] = {
     "command": (command, (120, 36)),
     "editing": (editing, (120, 36)),
-    "graph": (graph, (140, 36)),
+    "breaks": (breaks, (140, 36)),
     "variables": (variables, (140, 36)),
     "search": (searching, (100, 30)),
     "light": (light, (100, 30)),
