@@ -62,6 +62,7 @@ def compile(
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
+    dynamic_spec: dict[str, Any] | None = None,
     backend: Any = "eager",
     mode: str | None = None,
     options: dict[str, Any] | None = None,
@@ -74,7 +75,8 @@ def compile(
     graph begins behind it; `torch.compiler.explain` tells where and why.
 
     `fullgraph`: a break is an error (`Unsupported`) naming the line. `dynamic`: True makes all sizes symbolic at once, False none;
-    None those that are seen to change. `backend`: a name (`torch.compiler.list_backends()`), or a callable that takes
+    None those that are seen to change. `dynamic_spec` names arguments and those of their dimensions that change, as {"x": [0]}.
+    `backend`: a name (`torch.compiler.list_backends()`), or a callable that takes
     `(graph_module, example_inputs)` and returns what is called instead. `mode` and `options` are for the backend. With `check`,
     every call runs eagerly, too, and results are compared. Usable as a decorator, with or without arguments.
 
@@ -85,6 +87,7 @@ def compile(
             compile,
             fullgraph=fullgraph,
             dynamic=dynamic,
+            dynamic_spec=dynamic_spec,
             backend=backend,
             mode=mode,
             options=options,
@@ -102,7 +105,7 @@ def compile(
     from .capture.runtime import Compiled, Options, wrap_function
 
     name = backend if isinstance(backend, str) else getattr(backend, "__name__", type(backend).__name__)
-    made = Options(configured(backend, mode, check), name, dynamic, fullgraph, None)
+    made = Options(configured(backend, mode, check), name, dynamic, fullgraph, None, dynamic_spec)
     if isinstance(model, Module):
         return compile_module(model, made)
     if isinstance(model, type):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from tapescope import engine as torch
 from tapescope.engine.compile.breaks import BREAKS, FailOnRecompileLimitHit, Unsupported
 from tapescope.engine.compile.capture.runtime import Compiled
@@ -371,3 +372,36 @@ def test_compiled_objects_are_forgotten() -> None:
     del f
     gc.collect()
     assert known() is None
+
+
+def test_sizes_declared_by_name() -> None:
+    graphs = Graphs()
+    f = torch.compile(lambda x, y: x.sum(0) + y, backend=graphs, dynamic_spec={"x": [0]})
+    for n in (2, 3, 4):
+        assert f(torch.ones(n, 2), torch.ones(2)).tolist() == [n + 1, n + 1]
+    assert len(graphs.graphs) == 1
+
+
+def test_export() -> None:
+    m = nn.Linear(3, 2)
+    program = torch.export.export(m, (torch.ones(4, 3),), dynamic_shapes={"input": {0: torch.export.Dim("batch")}})
+    for n in (4, 7):
+        x = torch.randn(n, 3)
+        assert torch.equal(program.module()(x), m(x))
+    assert list(program.state_dict) == ["weight", "bias"] and "torch.nn.functional.linear" in str(program)
+    with pytest.raises(torch.export.PreconditionError, match="size 3 in dimension 1|input"):
+        program(torch.ones(4, 5))
+    fixed = torch.export(lambda x, k: x * k, (torch.ones(2), 3))
+    with pytest.raises(torch.export.PreconditionError, match="k == 3"):
+        fixed(torch.ones(2), 4)
+
+
+def test_export_refuses_breaks() -> None:
+    def f(x: Any) -> Any:
+        print(x)
+        return x
+
+    with pytest.raises(Unsupported, match="print"):
+        torch.export.export(f, (torch.ones(1),))
+    with pytest.raises(ValueError, match="names 'z'"):
+        torch.export.export(lambda x: x, (torch.ones(1),), dynamic_shapes={"z": {0: torch.export.Dim("b")}})

@@ -65,20 +65,21 @@ native = Interpreter(NativeDomain())
 
 
 class Options:
-    """What `torch.compile` was called with."""
+    """What `torch.compile` was called with. `spec` are dimensions that change, by the name of the argument."""
 
-    __slots__ = ("backend", "backend_name", "dynamic", "fullgraph", "limit")
+    __slots__ = ("backend", "backend_name", "dynamic", "fullgraph", "limit", "spec")
 
     def __init__(
-        self, backend: Any, backend_name: str, dynamic: bool | None, fullgraph: bool, limit: int | None = None
+        self,
+        backend: Any,
+        backend_name: str,
+        dynamic: bool | None,
+        fullgraph: bool,
+        limit: int | None = None,
+        spec: Any = None,
     ) -> None:
-        self.backend, self.backend_name, self.dynamic, self.fullgraph, self.limit = (
-            backend,
-            backend_name,
-            dynamic,
-            fullgraph,
-            limit,
-        )
+        self.backend, self.backend_name, self.dynamic, self.fullgraph = backend, backend_name, dynamic, fullgraph
+        self.limit, self.spec = limit, spec
 
 
 class Compiled:
@@ -162,6 +163,10 @@ class Compiled:
             key, _ = flatten(frame)
             self.first = self.places.setdefault(key, Place(key, labels_of(frame)))
             self.first.entries = self.entries
+            names = list(self.code.co_varnames)
+            for name, dims in (self.options.spec or {}).items():
+                if name in names:
+                    self.first.dynamic.sizes[f"S[{names.index(name)}]"] = {int(d) for d in dims}
         place = self.first
         found = None if place.eager else self.slow(place, frame, S)
         if found is None:

@@ -14,7 +14,7 @@ if __name__ == "__main__":
     package = importlib.import_module("programs")
     harness = importlib.import_module("programs.harness")
     for found in pkgutil.iter_modules(package.__path__):
-        if found.name not in ("harness", "standalone") and not found.name.startswith("test_"):
+        if found.name not in ("harness", "standalone", "random_programs") and not found.name.startswith("test_"):
             importlib.import_module(f"programs.{found.name}")
     failures = {}
     for program in harness.PROGRAMS:

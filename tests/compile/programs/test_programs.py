@@ -13,7 +13,7 @@ from . import __path__ as folder
 from .harness import PROGRAMS, check
 
 for _found in pkgutil.iter_modules(folder):
-    if _found.name not in ("harness", "standalone") and not _found.name.startswith("test_"):
+    if _found.name not in ("harness", "standalone", "random_programs") and not _found.name.startswith("test_"):
         importlib.import_module(f"{package}.{_found.name}")
 
 
