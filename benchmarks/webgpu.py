@@ -22,6 +22,7 @@ from tapescope.engine import dtypes
 from tapescope.engine.backends.webgpu.backend import WebGPUBackend
 from tapescope.engine.observe import bus
 from tapescope.engine.ops.table import OPS
+from tapescope.webgpu_kernels.wgsl import FOLDED, Program
 
 CHAIN = 1000
 
@@ -39,8 +40,9 @@ def main() -> None:
         f"machine   {platform.machine()}, {platform.system()}, Python {platform.python_version()}, numpy {np.__version__}"
     )
     cold_start()
+    peak = ceilings(backend, rounds)
     small_dispatches(backend, rounds)
-    products(backend, rounds, (256, 512) if quick else (256, 512, 1024, 2048))
+    products(backend, rounds, (256, 512) if quick else (256, 512, 1024, 2048), peak)
     memory(backend, rounds, 1024 if quick else 4096)
     backend.device.close()
     training(rounds)
@@ -157,8 +159,39 @@ def hand_written() -> tuple[Callable[[], Any], Callable[[Any], None]]:
     return run, wait
 
 
-def products(backend: WebGPUBackend, rounds: int, sizes: tuple[int, ...]) -> None:
-    """Square products in each transposition, and the shapes of a small network."""
+def ceilings(backend: WebGPUBackend, rounds: int) -> float:
+    """What the adapter does at best: multiply-adds in registers, and a copy of 64 MiB. Returns GFLOP/s."""
+    p = Program("ceiling")
+    p.buffer("out", "f32", "w", wide=True)
+    turns = p.word("turns")
+    p.main("let start = vec4<f32>(f32(lane) * 1e-3);", "let by = vec4<f32>(0.999);")
+    p.main(*[f"var a{i} = start + {float(i)};" for i in range(8)], f"for (var k = 0u; k < {turns}; k++) {{")
+    p.main(*[f"  a{i} = fma(a{i}, by, start);" for i in range(8)], "}")
+    p.main(f"out[{FOLDED} * 64u + lane] = {' + '.join(f'a{i}' for i in range(8))};")
+    device, kernel, groups = backend.device, device_pipeline(backend, p), 4096
+    out = backend.empty((groups * 64 * 4,), dtypes.float32)
+
+    def wait(x: Any) -> None:
+        device.read(x.block, 0, 4)
+
+    def run() -> Any:
+        device.launch(kernel, (groups, 1, 1), [out.block.handle], [512])
+        return out
+
+    flops = groups * 64 * 512 * 8 * 4 * 2 / best(rounds, run, wait) / 1e9
+    big = backend.full((16 << 20,), 1, dtypes.float32)
+    moved = 2 * (64 << 20) / best(rounds, lambda: backend.contiguous(big), wait) / 1e9
+    print(f"\nceilings  {flops:.0f} GFLOP/s multiply-adds in registers, {moved:.1f} GB/s copying 64 MiB")
+    return flops
+
+
+def device_pipeline(backend: WebGPUBackend, program: Program) -> int:
+    """The pipeline of a program."""
+    return backend.device.pipeline(program.build())
+
+
+def products(backend: WebGPUBackend, rounds: int, sizes: tuple[int, ...], peak: float) -> None:
+    """Square products in each transposition, and the shapes of a small network; also as a share of the ceiling."""
     rng = np.random.default_rng(0)
     mm = backend.kernels["mm"]
 
@@ -169,7 +202,7 @@ def products(backend: WebGPUBackend, rounds: int, sizes: tuple[int, ...]) -> Non
     def wait(x: Any) -> None:
         backend.device.read(x.block, 0, 4)
 
-    print("\nmatrix products, f32, GFLOP/s                  a b     a bT     aT b    aT bT")
+    print("\nmatrix products, f32, GFLOP/s                  a b     a bT     aT b    aT bT  of ceiling")
     shapes = [(n, n, n) for n in sizes] + [(128, 784, 512), (128, 512, 10), (10, 128, 512)]
     for m, k, n in shapes:
         row = []
@@ -178,7 +211,11 @@ def products(backend: WebGPUBackend, rounds: int, sizes: tuple[int, ...]) -> Non
                 a, b = matrix(m, k, ta), matrix(k, n, tb)
                 seconds = best(max(3, rounds // 2), lambda a=a, b=b: mm(a, b), wait)
                 row.append(2 * m * k * n / seconds / 1e9)
-        print(f"  {m:5} x {k:5} x {n:5}                     " + " ".join(f"{v:8.1f}" for v in row))
+        print(
+            f"  {m:5} x {k:5} x {n:5}                     "
+            + " ".join(f"{v:8.1f}" for v in row)
+            + f"{max(row) / peak:12.0%}"
+        )
 
 
 def memory(backend: WebGPUBackend, rounds: int, rows: int) -> None:

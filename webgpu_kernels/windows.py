@@ -91,6 +91,55 @@ def columns(code: str) -> Kernel:
 
 
 @functools.cache
+def direct(code: str, block: int) -> Kernel:
+    """A convolution without columns: a thread sums `block` output channels of one window. Rows are (image, group, block of channels).
+
+    Bindings: source (contiguous), weights (contiguous), result. Parameters: offsets of source and weights, rows, windows, channels
+    of a group (in, out), groups, blocks of a group; image sizes, kernel, windows an axis, stride, padding, dilation.
+    """
+    p = _program(f"convolution.{block}")
+    x, w, out = p.buffer("source", code), p.buffer("weights", code), p.buffer("result", code, "w")
+    at, at_w, rows, inner, ins, outs, groups, blocks = (
+        p.word(n) for n in ("offset", "offset_weights", "rows", "windows", "ins", "outs", "groups", "blocks")
+    )
+    size, kernel, count, stride, pad, step = _numbers(p, "size", "kernel", "count", "stride", "pad", "step")
+    plane, elements = " * ".join(size), " * ".join(kernel)
+    _begin(
+        p, rows, inner, f"let windows = {inner};", f"let block = row % {blocks};", f"let both = row / {blocks};",
+        f"let part = both % {groups};", f"let from_x = {at} + both * {ins} * ({plane});", f"let channel = block * {block}u;",
+        f"let from_w = {at_w} + (part * {outs} + channel) * {ins} * ({elements});", f"let pace = {ins} * ({elements});",
+        f"let into = (both * {outs} + channel) * windows;", *[f"let step_{a} = i32({step[i]});" for i, a in enumerate(AXES)],
+        *[f"let size_{a} = i32({size[i]});" for i, a in enumerate(AXES)],
+        *[f"let w{j}_ = from_w + min({j}u, {outs} - 1u - channel) * pace;" for j in range(block)],
+    )  # fmt: skip
+    t = x.type.compute
+    p.main(*["  " + line for line in _split("i", count, "o")])
+    p.main(*[f"  let {a}0 = i32(o{a} * {stride[i]}) - i32({pad[i]});" for i, a in enumerate(AXES)])
+    p.main(*[f"  var a{j} = {t}(0);" for j in range(block)], "  var k = 0u;", f"  for (var c = 0u; c < {ins}; c++) {{")
+    p.main(f"    let image = from_x + c * ({plane});")
+    indent = "    "
+    for i, a in enumerate(AXES):
+        p.main(f"{indent}for (var k{a} = 0u; k{a} < {kernel[i]}; k{a}++) {{")
+        indent += "  "
+        p.main(f"{indent}let {a} = {a}0 + i32(k{a}) * step_{a};")
+        inside = f"{a} >= 0 && {a} < size_{a}"
+        p.main(f"{indent}let in_{a} = {inside};" if not i else f"{indent}let in_{a} = in_{AXES[i - 1]} && {inside};")
+    p.main(f"{indent}if (in_x) {{", f"{indent}  let v = {x.load('image + u32((z * size_y + y) * size_x + x)')};")
+    p.main(
+        *[f"{indent}  a{j} += v * {w.load(f'w{j}_ + k')};" for j in range(block)], f"{indent}}}", f"{indent}k += 1u;"
+    )
+    for _ in AXES:
+        indent = indent[:-2]
+        p.main(f"{indent}}}")
+    p.main("  }")
+    for j in range(block):
+        guard = f"if (channel + {j}u < {outs}) " if j else ""
+        p.main(f"  {guard}{{ {out.save(f'into + {j}u * windows + i', f'a{j}')} }}")
+    p.main("}")
+    return p.build()
+
+
+@functools.cache
 def images(code: str, strided: bool) -> Kernel:
     """col2im: each element of an image is the sum of the columns that were read from it, in the order of the kernel.
 

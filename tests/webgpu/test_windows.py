@@ -133,3 +133,27 @@ def test_unpooling(bench):
     x = np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2) + 1
     places = np.array([[[[0, 3], [8, 15]]]])
     check(bench, "max_unpool2d", [x, places], [(4, 4)])
+
+
+@pytest.mark.parametrize("multiplier", [1, 2, 3])
+@pytest.mark.parametrize("stride, padding, dilation", [(1, 1, 1), (2, 0, 1), (1, 2, 2), (1, 4, 1)])
+def test_depthwise(need_vulkan, multiplier, stride, padding, dilation):
+    """A few output channels a group go without columns, and so does the gradient by the data where the stride is 1."""
+    from tapescope import engine as torch
+
+    need_vulkan()
+    torch.manual_seed(0)
+    x, w = torch.randn(2, 5, 9, 11), torch.randn(5 * multiplier, 1, 3, 3)
+    results = []
+    for where in ("cpu", "webgpu"):
+        a, b = (t.clone().to(where).requires_grad_() for t in (x, w))
+        out = torch.nn.functional.conv2d(a, b, None, stride, padding, dilation, groups=5)
+        torch.manual_seed(1)
+        out.backward(torch.randn(out.shape).to(where))
+        results.append([t.detach().cpu().numpy() for t in (out, a.grad, b.grad)])
+    for want, got in zip(*results):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+    y = torch.randn(1, 4, 6).to("webgpu")
+    turned = torch.nn.functional.conv_transpose1d(y, torch.ones(4, 2, 3, device="webgpu"), padding=1, groups=2)
+    want = torch.nn.functional.conv_transpose1d(y.cpu(), torch.ones(4, 2, 3), padding=1, groups=2)
+    np.testing.assert_allclose(turned.cpu().numpy(), want.numpy(), rtol=1e-5, atol=1e-5)
