@@ -7,6 +7,7 @@ being measured pays for the first ones only.  The records become plain data here
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,6 +30,9 @@ KEPT_RUNS = 4
 
 KEPT_KERNELS = 500
 """Kernels whose source is kept."""
+
+KEPT_PLACES = 20
+"""Lines that are kept of each kernel."""
 
 
 @dataclass(slots=True)
@@ -100,7 +104,7 @@ class _Run:
     nodes: dict[int, tuple[_Key, str]] = field(default_factory=dict)
     fallbacks: dict[str, tuple[str, str, _Key | None, int]] = field(default_factory=dict)
     launched: dict[str, list[Any]] = field(default_factory=dict)
-    """Of each kernel: launches, seconds where the device tells them, operator, device."""
+    """Of each kernel: launches, seconds where the device tells them, operator, device, and the lines it ran for."""
     complete: bool = True
     backward: bool = False
 
@@ -121,8 +125,9 @@ class Recorder:
         self._pending: list[Any] = []  # records of a node of backward that has not been named yet
         self._pending_seconds = 0.0
         self._launches = 0
+        self._launched: list[dict[_Key, None]] = []
+        self._timed: Any = None
         self._inside_backward = False
-        self._before: tuple[str, str] | None = None
         self._bus: Any = None
         self._texts: dict[str, str] = {}
         self._unsubscribe: Callable[[], None] = lambda: None
@@ -157,9 +162,30 @@ class Recorder:
         self._now = _Run(cell)
         self._left = self._first
         self._pending, self._pending_seconds, self._launches = [], 0.0, 0
+        self._launched.clear()
         self._inside_backward = False
         if self._bus is not None:
             self._listen()
+            if self.everything:
+                self._time_kernels(True)
+
+    def _time_kernels(self, on: bool) -> None:
+        """Let the WebGPU device, where it is open, measure its kernels while everything is recorded."""
+        base = sys.modules.get(f"{ENGINE}.backends.base")
+        backend = getattr(base, "_backends", {}).get("webgpu") if base is not None else None
+        self._timed = getattr(backend, "device", None) if on else None
+        if self._timed is not None:
+            self._timed.timing = True
+
+    def _end_timing(self) -> None:
+        """What is still to be submitted is measured, too."""
+        device, self._timed = self._timed, None
+        if device is not None:
+            try:
+                device.flush()
+            except Exception:  # a device that failed is told where the cell uses it
+                pass
+            device.timing = False
 
     def _listen(self) -> None:
         self._stop()
@@ -168,6 +194,7 @@ class Recorder:
 
     def end(self) -> _Run | None:
         """The cell is over: what was recorded of it, None where it ran no operator."""
+        self._end_timing()
         self._stop()
         self._stop = lambda: None
         now, self._now = self._now, None
@@ -218,11 +245,13 @@ class Recorder:
             self._inside_backward = run.backward = True
             self._backward_line = (record.source.file, record.source.line) if record.source is not None else None
         elif kind == "launch":
-            self._launches += 1
-            known = run.launched.setdefault(record.name, [0, None, record.op, record.device])
+            known = run.launched.setdefault(record.name, [0, None, record.op, record.device, {}])
             known[0] += 1
             if record.seconds is not None:
                 known[1] = (known[1] or 0.0) + record.seconds
+            else:  # timed launches are told when they were submitted, too late to know their line
+                self._launches += 1
+                self._launched.append(known[4])
             return  # the operator's own record follows, and takes the time
         elif kind == "fallback":
             known = run.fallbacks.get(record.op)
@@ -250,6 +279,7 @@ class Recorder:
             if source is not None:
                 line.last_line = max(line.last_line, source.end_line)
         self._launches = 0
+        self._at(key)
         if key is not None:
             if record.node is not None:
                 run.nodes[record.node] = (key, record.op)
@@ -270,11 +300,19 @@ class Recorder:
             line.backward_seconds += seconds
             line.launches += self._launches
         self._launches = 0
+        self._at(key)
         self._pending, self._pending_seconds = [], 0.0
         place = (key[0], key[1]) if key is not None else None
         outputs = tuple(g for g in record.grads if g is not None)
         source = _LineOnly(key[2]) if key is not None else None
         self._keep(run, Step(record.op, "backward", place, source, "", (), outputs, record.node, seconds))
+
+    def _at(self, key: _Key | None) -> None:
+        """What was launched since the last operator ran for a line."""
+        for places in self._launched:
+            if key is not None and len(places) < KEPT_PLACES:
+                places[key] = None
+        self._launched.clear()
 
     def _close_backward(self, run: _Run) -> None:
         """What ran after the last node and before the user's next operator: gathering into leaves, mostly."""
@@ -318,8 +356,8 @@ def costs_json(run: _Run, text_of: Callable[[str], str] = lambda kernel: "") -> 
     ========  =====================================================================================
     lines     list of {"cell", "revision", "line", and the fields of `Line`}, in the order of first use
     ops       list of {"op", and the fields of `Line`}, the most expensive first
-    kernels   of a device that launches some: list of {"name", "op", "device", "text", "launches", "seconds"}, `seconds`
-              of all launches or None, in the order of first launch
+    kernels   of a device that launches some: list of {"name", "op", "device", "text", "launches", "seconds", "sources"},
+              `seconds` of all launches or None, `sources` lines of cells, in the order of first launch
     seconds   of all of them together
     complete  whether all operators were recorded; else only the first ones of the cell were
     ========  =====================================================================================
@@ -329,8 +367,16 @@ def costs_json(run: _Run, text_of: Callable[[str], str] = lambda kernel: "") -> 
         "lines": [{"cell": c, "revision": r, "line": n, **line.json()} for (c, r, n), line in run.lines.items()],
         "ops": [{"op": op, **line.json()} for op, line in ops],
         "kernels": [
-            {"name": name, "op": op, "device": device, "text": text_of(name), "launches": count, "seconds": seconds}
-            for name, (count, seconds, op, device) in run.launched.items()
+            {
+                "name": name,
+                "op": op,
+                "device": device,
+                "text": text_of(name),
+                "launches": count,
+                "seconds": seconds,
+                "sources": [{"cell": c, "revision": r, "line": n, "end_line": n} for c, r, n in places],
+            }
+            for name, (count, seconds, op, device, places) in run.launched.items()
         ],
         "seconds": sum(line.seconds + line.backward_seconds for _, line in ops),
         "complete": run.complete,

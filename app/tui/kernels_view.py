@@ -79,9 +79,9 @@ class KernelsView(RowsView):
                 for node in segment.get("nodes") or ():
                     if node.get("source"):
                         places[capture["function"], str(segment["id"]), str(node.get("name"))] = node["source"]
-        self.compiled = bool(kernels)
         if not kernels and costs is not None:
             kernels = _launched(costs)
+        self.compiled = any(kernel.get("language") != "library" for kernel in kernels)
         self.kernels, self.refused, self._places = kernels, refused, places
         self._texts = {}
         self._total = sum((k.get("seconds") or 0.0) * max(1, k.get("launches") or 1) for k in kernels)
@@ -256,7 +256,7 @@ def _launched(costs: dict[str, Any]) -> list[dict[str, Any]]:
     found = [
         {
             "name": kernel["name"], "language": "wgsl", "device": kernel["device"], "text": kernel["text"],
-            "nodes": [kernel["op"]], "launches": kernel["launches"],
+            "nodes": [kernel["op"]], "launches": kernel["launches"], "sources": kernel.get("sources") or [],
             "seconds": kernel["seconds"] / kernel["launches"] if kernel["seconds"] is not None else None,
         }
         for kernel in costs.get("kernels") or ()
