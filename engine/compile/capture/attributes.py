@@ -321,7 +321,9 @@ class Attributes:
         world = self.world
         covered = is_module and name in STRUCTURE
         if name in own:
-            value = world.wrap(own[name], world.sources.own(obj.source, name, covered))
+            source = world.sources.own(obj.source, name, covered)
+            value = world.wrap(own[name], source)
+            world.expect(source, value)
         else:
             structural = is_module and any(name in own.get(h, ()) for h in ("_parameters", "_buffers", "_modules"))
             world.guards.has_own(obj.source, name, False, structural or (is_module and name == "forward"))
@@ -351,7 +353,9 @@ class Attributes:
                 )
                 obj.attrs[name] = MISSING
                 return MISSING
-            obj.attrs[name] = self.world.wrap(value, self.world.sources.attr(obj.source, name))
+            source = self.world.sources.attr(obj.source, name)
+            obj.attrs[name] = self.world.wrap(value, source)
+            self.world.expect(source, obj.attrs[name])
         return obj.attrs[name]
 
     def own_dict(self, obj: Obj) -> Any:
@@ -377,7 +381,9 @@ class Attributes:
             except ValueError:
                 return MISSING
             label = cell.source.label
-            cell.attrs["cell_contents"] = self.world.wrap(real, self.world.sources.of("cell", cell.source, None, label))
+            source = self.world.sources.of("cell", cell.source, None, label)
+            cell.attrs["cell_contents"] = self.world.wrap(real, source)
+            self.world.expect(source, cell.attrs["cell_contents"])
         return cell.attrs["cell_contents"]
 
     def state_attribute(self, name: str) -> Any:
@@ -456,6 +462,7 @@ class Attributes:
                 found = space[name]
                 trusted = is_engine(module) and isinstance(found, (FunctionType, type, ModuleType))
                 value = self.global_cache[key] = self.world.wrap(found, source, guarded=trusted)
+                self.world.expect(source, value)
             return value
         try:
             found = getattr(module, name)

@@ -349,6 +349,8 @@ def finish(
     writer.body[:0] = ["    _E.calls += 1", *lines]
     writer.line(f"return {result}")
     guards = world.guards
+    for source in world.expected:
+        writer.source(source)
     state_guards(world, domain, recorder, before, gm is not None)
     distinct(world)
     entry.guards = list(guards.guards.values())

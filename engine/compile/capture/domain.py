@@ -36,7 +36,7 @@ _BINARY = {
     "%=": operator.imod, "**=": operator.ipow, "@=": operator.imatmul, "<<=": operator.ilshift, ">>=": operator.irshift,
     "&=": operator.iand, "|=": operator.ior, "^=": operator.ixor,
 }  # fmt: skip
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _NAMES = {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul", "<<": "lshift",
     ">>": "rshift", "&": "and", "|": "or", "^": "xor",
@@ -108,6 +108,7 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
             source = sources.item(sources.const(space, ""), name, False, name)
             trusted = engine and isinstance(found, (FunctionType, type, ModuleType))
             value = self.world.wrap(found, source, guarded=trusted)
+            self.world.expect(source, value)
         else:
             value = self.builtin_cache.get(name, MISSING)
             if value is MISSING:
@@ -411,8 +412,18 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
     def build_string(self, frame: Frame, parts: list[Any]) -> Any:
         return "".join([self.read(p) for p in parts])
 
+    # What a display is collected in may have been there before the segment: it was begun before a break.
+
+    def list_append(self, frame: Frame, target: Any, item: Any) -> None:
+        (facet(target) if type(target) is Obj else target).append(item)
+
     def list_extend(self, frame: Frame, target: Any, iterable: Any) -> None:
-        target.extend(self.checked_elements(frame, iterable))
+        items = self.checked_elements(frame, iterable)
+        if type(target) is Obj:
+            for item in items:
+                facet(target).append(item)
+        else:
+            target.extend(items)
 
     def checked_elements(self, frame: Frame, iterable: Any) -> list[Any]:
         try:
@@ -425,24 +436,35 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
             raise
 
     def list_to_tuple(self, frame: Frame, target: Any) -> Any:
-        return tuple(target)
+        return tuple(facet(target).native() if type(target) is Obj else target)
 
     def set_add(self, frame: Frame, target: Any, item: Any) -> None:
-        target.add(self.key(item))
+        self.container_method(frame, target, "add", [item], {})
 
     def set_update(self, frame: Frame, target: Any, iterable: Any) -> None:
-        target.update([self.key(x) for x in self.elements(frame, iterable)])
+        self.container_method(frame, target, "update", [iterable], {})
 
     def map_add(self, frame: Frame, target: Any, key: Any, value: Any) -> None:
-        target[self.key(key)] = value
+        if type(target) is Obj:
+            facet(target).put(self.key(key), value)
+        else:
+            target[self.key(key)] = value
 
     def dict_update(self, frame: Frame, target: Any, mapping: Any) -> None:
+        if not self.is_mapping(mapping):
+            super().dict_update(frame, {}, self.read(mapping))
         for key, value in self.pairs(frame, mapping):
-            target[self.key(key)] = value
+            self.map_add(frame, target, key, value)
+
+    def is_mapping(self, value: Any) -> bool:
+        """Whether a value has keys."""
+        value = self.read(value)
+        return isinstance(value, dict) or type(value) is Obj or self.special(value, "keys") is not None
 
     def dict_merge(self, frame: Frame, target: Any, mapping: Any, callable: Any) -> None:
         items = {self.read(k): v for k, v in self.pairs(frame, mapping)}
-        super().dict_merge(frame, target, items, callable)
+        into = facet(target).changed() if type(target) is Obj else target
+        super().dict_merge(frame, into, items, self.read(callable))
 
     def unpack(self, frame: Frame, value: Any, count: int) -> Any:
         value = self.read(value)

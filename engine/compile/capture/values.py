@@ -153,9 +153,10 @@ class ListFacet:
         if self.shadow is not None or not isinstance(obj.real, list) or not 0 <= index < len(obj.real):
             return self.native()[index]
         world.touch(obj)
-        return world.wrap(
-            obj.real[index], world.sources.of("list_item", obj.source, index, f"{obj.source.label}[{index}]")
-        )
+        source = world.sources.of("list_item", obj.source, index, f"{obj.source.label}[{index}]")
+        value = world.wrap(obj.real[index], source)
+        world.expect(source, value)
+        return value
 
     def append(self, value: Any) -> None:
         """Add at the end."""

@@ -91,6 +91,7 @@ class World:
         self.marked: dict[Obj, None] = {}
         """Objects that change, in the order of their first change."""
         self._own: dict[int, Obj] = {}
+        self.expected: dict[Source, None] = {}
         self.writes = 0
         self.told_apart: dict[Source, None] = {}
         """Objects whose `id()` was asked for: different ones must stay different."""
@@ -250,6 +251,11 @@ class World:
                 self.guards.value(source, value)
                 lazy.known = value
         return lazy.known
+
+    def expect(self, source: Source, value: Any) -> None:
+        """Something was read off an object: it must be there again, even where nobody looks at it."""
+        if type(value) is Lazy or type(value) is Obj:
+            self.expected.setdefault(source)
 
     def touch(self, obj: Obj) -> None:
         """Something of the object is read: what type it has is guarded."""
