@@ -11,13 +11,14 @@ OPINFO_ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format bench conformance system clean
+.PHONY: help run test lint format docs bench conformance system clean
 
 help:
 	@echo 'make run          open the terminal app on $(FILE) (FILE=... for another notebook)'
 	@echo 'make test         install what the tests need and run them (PYTEST_ARGS="-k tape" for some)'
 	@echo 'make lint         ruff, pyright and the import contracts'
 	@echo 'make format       let ruff lay out the code'
+	@echo 'make docs         build the documentation as a web site, in build/site'
 	@echo 'make bench        run the benchmarks'
 	@echo 'make conformance  hold the engine against PyTorch (installs torch 2.13.0, large; CASES_ARGS=, OPINFO_ARGS=)'
 	@echo 'make clean        remove the virtual environments and what was built'
@@ -40,6 +41,9 @@ lint: $(VENV)/.dev
 format: $(VENV)/.dev
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+docs: $(VENV)/.docs
+	@$(BIN)/python docs/site/build.py
 
 system:
 	@sh tests/system-packages.sh
@@ -75,6 +79,11 @@ $(VENV)/.dev: $(VENV)/.made pyproject.toml
 	@echo 'Installing tapescope with the tools for tests and lint ...' >&2
 	@$(BIN)/python -m pip install -qq --editable '.[test,lint]'
 	@touch $@ $(VENV)/.run
+
+$(VENV)/.docs: $(VENV)/.made pyproject.toml
+	@echo 'Installing tapescope with what builds its documentation ...' >&2
+	@$(BIN)/python -m pip install -qq --editable '.[docs]'
+	@touch $@
 
 # Exactly this version: the expected values are its own.
 $(VENV)-conformance/.done: .ci/make-venv pyproject.toml
