@@ -7,6 +7,7 @@ what the playground paints first, what a replay capsule carries, and what a shar
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ def title_of(notebook: Notebook, otherwise: str) -> str:
         if cell.cell_type == "markdown":
             for line in cell.source.splitlines():
                 if line.startswith("# "):
-                    return line[2:].strip()
+                    return _plain(line[2:])
     return otherwise
 
 
@@ -134,5 +135,11 @@ def summary_of(notebook: dict[str, Any]) -> str:
         if cell["cell_type"] == "markdown":
             for paragraph in "".join(cell["source"]).split("\n\n"):
                 if paragraph.strip() and not paragraph.lstrip().startswith("#"):
-                    return " ".join(paragraph.split())[:240]
+                    text = _plain(paragraph)
+                    return text if len(text) <= 170 else f"{text[:170].rpartition(' ')[0]} …"
     return ""
+
+
+def _plain(text: str) -> str:
+    """Markdown's marks taken away, in one line."""
+    return " ".join(re.sub(r"[`*_]{1,3}(\S(?:.*?\S)?)[`*_]{1,3}|\[([^\]]*)\]\([^)]*\)", r"\1\2", text).split())

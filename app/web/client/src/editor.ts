@@ -62,6 +62,7 @@ const costs = StateField.define<LineCost[]>({
 
 const costGutter = gutter({
   class: 'cost-gutter',
+  side: 'after',
   markers(view) {
     const builder = new RangeSetBuilder<GutterMarker>();
     for (const cost of [...view.state.field(costs)].sort((a, b) => a.line - b.line)) {

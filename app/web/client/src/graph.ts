@@ -90,7 +90,25 @@ export function readSegment(segment: Json): Graph {
 
 type Facts = Omit<GraphNode, 'scope' | 'index'>;
 
-function build(facts: Facts[], notes: string[], title: string): Graph {
+/** Leaves stand where they are first used, inside of the module that uses them, instead of all above the rest. */
+function settle(facts: Facts[]): Facts[] {
+  const leaves = new Map(facts.filter((f) => f.kind === 'leaf').map((f) => [f.id, f]));
+  const out: Facts[] = [];
+  for (const fact of facts) {
+    if (fact.kind === 'leaf') continue;
+    for (const id of fact.inputs) {
+      const leaf = leaves.get(id);
+      if (!leaf) continue;
+      leaves.delete(id);
+      out.push({ ...leaf, module: fact.module });
+    }
+    out.push(fact);
+  }
+  return [...leaves.values(), ...out];
+}
+
+function build(given: Facts[], notes: string[], title: string): Graph {
+  const facts = settle(given);
   const root: Scope = { key: '', name: '', parent: null, items: [], nodes: 0, depth: 0, first: 0 };
   const scopes = new Map<string, Scope>([['', root]]);
   const seen = new Map<string, number>();
@@ -99,9 +117,7 @@ function build(facts: Facts[], notes: string[], title: string): Graph {
   let stack: Scope[] = [root];
   for (const fact of facts) {
     if (byId.has(fact.id)) continue;
-    const path = fact.module && fact.kind !== 'leaf' ? fact.module.split('.').slice(0, 40) : [];
-    // A leaf is drawn where it is first used, which is not known yet; it joins the scope that is open.
-    const wanted = fact.kind === 'leaf' && fact.module === '' ? stack.slice(1).map((s) => s.name) : path;
+    const wanted = fact.module ? fact.module.split('.').slice(0, 40) : [];
     let common = 0;
     while (common < wanted.length && stack[common + 1]?.name === wanted[common]) common++;
     stack = stack.slice(0, common + 1);
@@ -145,7 +161,7 @@ export function outline(graph: Graph, folded: Set<string>): Row[] {
       continue;
     }
     const closed = folded.has(item.key);
-    rows.push({ depth, key: item.key, title: item.name, facts: item.nodes === 1 ? '1 operator' : `${item.nodes} operators`, node: null, scope: item, folded: closed });
+    rows.push({ depth, key: item.key, title: item.name, facts: item.nodes === 1 ? '1 node' : `${item.nodes} nodes`, node: null, scope: item, folded: closed });
     if (!closed) for (const child of [...item.items].reverse()) stack.push({ item: child, depth: depth + 1 });
   }
   return rows;
@@ -277,7 +293,7 @@ export function lay(graph: Graph, folded: Set<string>): Layout {
       } else {
         const box: Box = isNode(item)
           ? { key: item.id, x: x + p.x, y: y + p.y, w: p.w, h: p.h, title: item.title, sub: item.shape, node: item, scope: null }
-          : { key: item.key, x: x + p.x, y: y + p.y, w: p.w, h: p.h, title: item.name, sub: `${item.nodes} operators`, node: null, scope: item };
+          : { key: item.key, x: x + p.x, y: y + p.y, w: p.w, h: p.h, title: item.name, sub: `${item.nodes} nodes`, node: null, scope: item };
         boxes.push(box);
         boxOf.set(box.key, box);
       }

@@ -253,7 +253,7 @@ class GraphPane {
       append(this.details, [h('h3', null, node.title), h('dl', null, [...node.details.map(([a, b]) => [h('dt', null, a), h('dd', null, b)]),
         node.source ? [h('dt', null, 'Line'), h('dd', null, where ? h('button', { type: 'button', class: 'place', onclick: () => this.host.show(node.source, true) }, `${this.host.nameCell(where.cell) ?? 'cell'} line ${where.line}`) : 'no longer in the text')] : null])]);
       if (from !== 'host') this.host.show(node.source, jump);
-    } else if (scope) append(this.details, [h('h3', null, scope.name), h('p', { class: 'quiet' }, `${scope.nodes} operators. ${this.folded.has(scope.key) ? 'Folded: press → or Enter in the picture to open it.' : ''}`)]);
+    } else if (scope) append(this.details, [h('h3', null, scope.name), h('p', { class: 'quiet' }, `${scope.nodes} nodes. ${this.folded.has(scope.key) ? 'Folded: press → or Enter in the picture to open it.' : ''}`)]);
     if (key && from !== 'list') {
       const at = this.rows.findIndex((r) => r.key === key);
       if (at >= 0 && this.mode === 'outline') this.list.to(at);
