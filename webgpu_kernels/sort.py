@@ -5,6 +5,10 @@ for a descending order), which travel with the places they came from.  A line is
 bitonic network (Batcher, 1968) in workgroup memory, comparing places where keys are equal, so that the order is stable.  Runs
 are then merged two by two, one thread an element: its place in the merged run is its place in its own plus the number of
 elements of the other that come before it, found by bisection.  No thread waits for another, and no order depends on timing.
+
+Software adapters, where barriers are dear and threads few, sort longer lines by digits instead: for each of the bytes of a key that can
+differ, a thread counts the digits of a chunk, the counts are scanned, and a thread moves the elements of its chunk, in order, to
+where their digit's elements belong.
 """
 
 from __future__ import annotations
@@ -147,32 +151,113 @@ def merge() -> Kernel:
 
 
 @functools.cache
-def keyed(code: str, rank: int) -> Kernel:
-    """Keys of elements in row-major order, and their places. Bindings: x, keys, places. Parameters: n, offset, sizes, strides."""
+def keyed(code: str, rank: int, descending: bool = False) -> Kernel:
+    """Keys of elements in row-major order, and their places in lines of `count`. Bindings: x, keys, places.
+
+    Parameters: n, offset, count, sizes, strides.
+    """
     p = Program("sort_keys", (GROUP, 1))
     x = p.buffer("x", code)
     p.buffer("keys", "u32", "w")
     p.buffer("places", "u32", "w")
-    n, at = p.word("n"), p.word("offset")
+    n, at, count = p.word("n"), p.word("offset"), p.word("count")
     sizes, strides = p.words("size", rank - 1), p.words("stride", rank)
-    p.top(key_function(x.type.compute))
+    p.top(key_function(x.type.compute, descending))
     p.main(
         f"let i = {FOLDED} * {GROUP}u + lane;",
         f"if (i >= {n}) {{ return; }}",
         *take_apart("i", sizes, rank),
         f"keys[i] = key_of({x.load(dot(at, strides))});",
-        "places[i] = i;",
+        f"places[i] = i % {count};",
     )
     return p.build()
 
 
-def keyed_words(shape: Sequence[int], offset: int, strides: Sequence[int]) -> tuple[tuple[int, ...], int]:
+def keyed_words(shape: Sequence[int], offset: int, strides: Sequence[int], count: int) -> tuple[tuple[int, ...], int]:
     """Parameter words of `keyed`, and the rank class; outermost first."""
     rank = rank_class(len(shape), RANKS)
     n = 1
     for s in shape:
         n *= s
-    return (n, offset, *padded(shape, rank), *reversed(strides), *[0] * (rank - len(strides))), rank
+    return (n, offset, count, *padded(shape, rank), *reversed(strides), *[0] * (rank - len(strides))), rank
+
+
+CHUNK = 1024
+"""Elements whose digits one thread counts and moves."""
+DIGIT_FROM = 256
+"""Elements of a line from which on software adapters sort by digits."""
+
+_BYTES = {"bool": (0,), "u8": (0,), "i8": (0, 3), "u16": (0, 1), "i16": (0, 1, 3)}
+
+
+def digits(code: str) -> tuple[int, ...]:
+    """The bytes of a key in which keys of this element type can differ, the least first."""
+    return _BYTES.get(code, (0, 1, 2, 3))
+
+
+def _chunk(p: Program, lines: str, chunks: str, count: str) -> None:
+    p.top("var<private> bins: array<u32, 256>;")
+    p.main(
+        f"let task = {FOLDED} * {GROUP}u + lane;",
+        f"if (task >= {lines} * {chunks}) {{ return; }}",
+        f"let line = task / {chunks};",
+        f"let chunk = task - line * {chunks};",
+        f"let first = line * {count} + chunk * {CHUNK}u;",
+        f"let end = min(first + {CHUNK}u, (line + 1u) * {count});",
+        f"let table = line * 256u * {chunks} + chunk;",
+    )
+
+
+@functools.cache
+def count_digits() -> Kernel:
+    """How often each digit occurs in each chunk. Bindings: keys, counts (i32, [lines, 256, chunks]).
+
+    Parameters: lines, chunks, count a line, shift of the digit.
+    """
+    p = Program("sort_digits", (GROUP, 1))
+    p.buffer("keys", "u32")
+    p.buffer("counts", "i32", "w")
+    lines, chunks, count, shift = (p.word(w) for w in ("lines", "chunks", "count", "shift"))
+    _chunk(p, lines, chunks, count)
+    p.main(
+        "for (var d = 0u; d < 256u; d++) { bins[d] = 0u; }",
+        f"for (var i = first; i < end; i++) {{ bins[(keys[i] >> {shift}) & 255u] += 1u; }}",
+        f"for (var d = 0u; d < 256u; d++) {{ counts[table + d * {chunks}] = i32(bins[d]); }}",
+    )
+    return p.build()
+
+
+@functools.cache
+def move_digits() -> Kernel:
+    """Elements moved to where their digit's belong. Bindings: keys, places, ends (the counts, summed up along each line), moved keys,
+    moved places. Parameters as in `count_digits`.
+    """
+    p = Program("sort_move", (GROUP, 1))
+    p.buffer("keys", "u32")
+    p.buffer("places", "u32")
+    p.buffer("ends", "i32")
+    p.buffer("keys_out", "u32", "w")
+    p.buffer("places_out", "u32", "w")
+    lines, chunks, count, shift = (p.word(w) for w in ("lines", "chunks", "count", "shift"))
+    _chunk(p, lines, chunks, count)
+    p.main(
+        f"let from_ = line * {count};",
+        f"let zero = line * 256u * {chunks};",
+        "for (var d = 0u; d < 256u; d++) {",
+        f"  let at = table + d * {chunks};",
+        "  bins[d] = 0u;",
+        "  if (at > zero) { bins[d] = u32(ends[at - 1u]); }",
+        "}",
+        "for (var i = first; i < end; i++) {",
+        "  let key = keys[i];",
+        f"  let digit = (key >> {shift}) & 255u;",
+        "  let to = from_ + bins[digit];",
+        "  bins[digit] += 1u;",
+        "  keys_out[to] = key;",
+        "  places_out[to] = places[i];",
+        "}",
+    )
+    return p.build()
 
 
 # -- what sorted lines tell -------------------------------------------------------------------------------------

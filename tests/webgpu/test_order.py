@@ -29,9 +29,9 @@ def same(bench, got, want):
         np.testing.assert_array_equal(g, w)
 
 
-@pytest.mark.parametrize("kind", ["float32", "int64", "uint8", "bool", "float16"])
+@pytest.mark.parametrize("kind", ["float32", "int64", "uint8", "int16", "int8", "bool", "float16"])
 @pytest.mark.parametrize("shape, dim", SHAPES)
-def test_sort_is_stable_and_counts_nan_as_largest(bench, shape, dim, kind):
+def test_sort_is_stable_and_counts_nan_as_largest(bench, rows, shape, dim, kind):
     x = values(shape, kind)
     for descending in (False, True):
         same(bench, bench.op("sort")(bench.up(x), dim, descending), OPS["sort"].cpu(x, dim, descending))

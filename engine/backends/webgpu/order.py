@@ -48,6 +48,8 @@ class Order:
         rest = [d for d in range(len(shape)) if d != dim]
         sizes, (strides,) = merged(tuple([shape[d] for d in rest]), [tuple([x.strides[d] for d in rest])])
         lines = numel(sizes)
+        if backend.profile.rows == "serial" and count >= kernels.DIGIT_FROM:
+            return self._by_digits(x, dim, descending, lines, count)
         outer = rank_class(len(sizes), kernels.OUTER_RANKS)
         run = kernels.run_for(count)
         n = lines * count
@@ -65,6 +67,35 @@ class Order:
                 device.launch(merge, kernels.grid(n), handles, [n, count, run], n * 16)
                 (keys, places), spare = spare, (keys, places)
                 run *= 2
+        return keys, places
+
+    def _by_digits(self, x: GpuArray, dim: int, descending: bool, lines: int, count: int) -> tuple[Block, Block]:
+        """The same by digits, a chunk a thread: what software adapters do best."""
+        backend = self.backend
+        device = backend.device
+        n, chunks, code = lines * count, -(-count // kernels.CHUNK), backend.code(x.dtype)
+        order = [*[d for d in range(len(x.shape)) if d != dim], dim]
+        keys, places = self._keyed(x, [x.shape[d] for d in order], [x.strides[d] for d in order], count, descending)
+        spare = device.pool.take(4 * n), device.pool.take(4 * n)
+        counts = backend.empty((lines, 256 * chunks), dtypes.int32)
+        grid = kernels.grid(lines * chunks)
+        for byte in kernels.digits(code):
+            words = [lines, chunks, count, 8 * byte]
+            device.launch(device.pipeline(kernels.count_digits()), grid, [keys.handle, counts.block.handle], words, n)
+            ends = backend.kernels["cumsum"](counts, 1)
+            handles = [b.handle for b in (keys, places, ends.block, *spare)]
+            device.launch(device.pipeline(kernels.move_digits()), grid, handles, words, 2 * n)
+            (keys, places), spare = spare, (keys, places)
+        return keys, places
+
+    def _keyed(self, x: GpuArray, shape: Any, strides: Any, count: int, descending: bool) -> tuple[Block, Block]:
+        """Keys of all elements in the order of these dimensions, and their places in lines of `count`, unsorted."""
+        device = self.backend.device
+        n = numel(shape)
+        keys, places = device.pool.take(4 * n), device.pool.take(4 * n)
+        words, rank = kernels.keyed_words(shape, x.offset, strides, count)
+        made = kernels.keyed(self.backend.code(x.dtype), rank, descending)
+        device.launch(device.pipeline(made), kernels.grid(n), [x.block.handle, keys.handle, places.handle], words)
         return keys, places
 
     def _along(self, block: Block, x: GpuArray, dim: int, count: int) -> GpuArray:
@@ -138,10 +169,7 @@ class Order:
         if not n:
             return backend.empty((0,), x.dtype), backend.empty(x.shape, dtypes.int64), backend.empty((0,), dtypes.int64)
         if consecutive:
-            keys, places = device.pool.take(4 * n), device.pool.take(4 * n)
-            words, rank = kernels.keyed_words(x.shape, x.offset, x.strides)
-            made = kernels.keyed(backend.code(x.dtype), rank)
-            device.launch(device.pipeline(made), kernels.grid(n), [x.block.handle, keys.handle, places.handle], words)
+            keys, places = self._keyed(x, x.shape, x.strides, n, False)
         else:
             keys, places = self.keys(self._flat(x), 0)
         marks = backend.empty((n,), dtypes.int32)
