@@ -267,6 +267,8 @@ class Recorder:
         return (record.source.file, record.source.line) != self._backward_line
 
     def _forward(self, run: _Run, record: Any, seconds: float) -> None:
+        if any(type(n) is not int for out in record.outputs for n in out.shape):
+            return  # a graph is being captured with symbolic sizes: nothing is computed
         source = record.source
         place = parse_cell_filename(source.file) if source is not None else None
         key: _Key | None = (*place, source.line) if place is not None and source is not None else None

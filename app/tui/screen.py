@@ -511,8 +511,6 @@ class NotebookScreen(Screen[None]):
         """A fresh kernel. The document stays."""
         self.session.restart()
         self.inspector.variables.take([])
-        if self.pane.view.costs_shown:
-            self.session.measure(True)
         self._take_captures()
         self.notify("The kernel restarts. The document is untouched.", timeout=3)
         self.pane.view.refresh()

@@ -106,6 +106,7 @@ class Session:
         self._last: str | None = None
         self._requests = 0
         self._restarting = False
+        self._measuring = False
 
     # -- state --------------------------------------------------------------------------------------
 
@@ -178,7 +179,8 @@ class Session:
         return len(chosen)
 
     def measure(self, on: bool) -> None:
-        """Measure every operator of the cells to come, or only the first ones of each."""
+        """Measure every operator of the cells to come, or only the first ones of each; also in the kernels to come."""
+        self._measuring = on
         self.kernel.send(m.Observe(costs=on))
 
     def ask_recording(self, cell: str | None = None) -> int:
@@ -298,6 +300,8 @@ class Session:
 
     def _on_ready(self, event: m.Ready, update: Update, changed: dict[str, None]) -> None:
         self._restarting = False
+        if self._measuring:
+            self.kernel.send(m.Observe(costs=True))
         self.info = KernelInfo("idle", torch=event.torch, device=event.device, python=event.python)
         update.status = True
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -39,7 +38,6 @@ async def test_a_file_deleted_underneath_is_noticed_and_written_again(open_app):
         assert "x = 12" in path.read_text()
 
 
-@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("chattr"), reason="the superuser may write everything")
 async def test_a_read_only_file_is_a_sentence_and_the_text_stays(open_app, monkeypatch):
     """Saving says that the file is read-only; the text is unsaved still, and in the journal."""
     async with open_app() as user:

@@ -463,3 +463,14 @@ async def test_a_panel_that_cannot_be_drawn_leaves_the_notebook(open_app, monkey
         await user.sees("printed")
         await user.until(lambda: "ZeroDivisionError" in user.toasts())
         assert "[4]" in user.text
+
+
+async def test_measuring_goes_on_in_a_new_kernel(open_app):
+    """A restart does not turn the costs off."""
+    async with open_app() as user:
+        await user.press("$")
+        assert user.kernel.sent[-1] == m.Observe(costs=True)
+        user.kernel.sent.clear()
+        await user.press("0", "0")
+        user.kernel.emit(m.Ready("3.11", "tapescope", "cpu", 2))
+        await user.until(lambda: m.Observe(costs=True) in user.kernel.sent)
