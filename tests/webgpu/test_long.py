@@ -51,6 +51,8 @@ def test_large_windows():
         lambda v: F.adaptive_avg_pool2d(v, 1),
         lambda v: F.max_pool2d(v, 1),
         lambda v: F.avg_pool2d(v, 250, 25),
+        lambda v: F.avg_pool2d(v, 140, 40),
+        lambda v: F.avg_pool2d(v[..., :200, :200], 100, 1),
         lambda v: F.adaptive_max_pool2d(v, 1),
     ):
         a, b = x.clone().requires_grad_(), x.to("webgpu").requires_grad_()

@@ -103,9 +103,16 @@ class Reduction:
         columns = not wide and step != 1 and outer[0][1] == 1 and outer[0][0] >= 16
         form = "serial" if columns and outputs >= 256 else backend.profile.rows
         splits = kernels.splits_for(outputs, count, size // 4 if wide else size, form)
-        steps = -(-size // splits) * (count // size) // (kernels.TREE if form == "tree" else 1)
-        if steps > MAX_STEPS and len(inner) > 1:
-            return shape, dtype, nbytes, None  # too many short runs for one thread: they are laid side by side first
+        walk = (size // 4 if wide else size) * (count // size)  # what one thread would take without splits
+        if form != "tree" and walk > MAX_STEPS * splits:
+            if len(inner) > 1:
+                return (
+                    shape,
+                    dtype,
+                    nbytes,
+                    None,
+                )  # too many short runs for one thread: they are laid side by side first
+            splits = -(-walk // MAX_STEPS)
         return (
             shape,
             dtype,

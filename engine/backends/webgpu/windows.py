@@ -20,6 +20,8 @@ from .array import GpuArray, OnHost, numel, row_major
 Ints = tuple[int, ...]
 PATCH_BYTES = 64 << 20
 LAYERS = 32_768
+MOST_ELEMENTS = MAX_STEPS // 4
+"""Elements of a window that a thread may walk: each takes four windows."""
 FEW_CHANNELS = 2
 """Output channels of a group up to which a convolution goes without columns: measured, three times faster depthwise, slower above."""
 
@@ -52,6 +54,7 @@ class Windows:
 
     def columns(self, x: GpuArray, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> GpuArray:
         """[N, C, ...] as [N, C * kernel elements, windows]; x is contiguous."""
+        _check_elements(numel(kernel))
         backend = self.backend
         n, c = x.shape[:2]
         counts = out_sizes(x.shape[2:], kernel, stride, padding, dilation)
@@ -69,6 +72,7 @@ class Windows:
 
     def images(self, cols: GpuArray, size: Ints, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> GpuArray:
         """The transpose of `columns`: [N, C * kernel elements, windows] as [N, C, *size]; cols are contiguous."""
+        _check_elements(numel(kernel))
         backend = self.backend
         elements = numel(kernel)
         n, c = cols.shape[0], cols.shape[1] // elements
@@ -129,7 +133,7 @@ class Windows:
         depth, inner = c // groups * numel(kernel), numel(counts)
         if not numel(shape) or not depth:
             return backend.full(shape, 0, x.dtype)
-        if groups > 1 and o // groups <= FEW_CHANNELS and depth <= MAX_STEPS:
+        if groups > 1 and o // groups <= FEW_CHANNELS and depth <= MOST_ELEMENTS:
             return self.direct(x, w, stride, padding, dilation, groups, 1)
         weights = self._shaped(w, (1, groups, o // groups, depth))
         plain = numel(kernel) == 1 and set(stride) == {1} and not any(padding)
@@ -193,7 +197,7 @@ class Windows:
             return backend.full(shape, 0, g.dtype)
         depth, inner = each * numel(kernel), numel(counts)
         pads = tuple(d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding))
-        few = groups > 1 and each <= FEW_CHANNELS and o // groups * numel(kernel) <= MAX_STEPS
+        few = groups > 1 and each <= FEW_CHANNELS and o // groups * numel(kernel) <= MOST_ELEMENTS
         if few and set(stride) == {1} and not any(extra) and min(pads) >= 0:
             return self.direct(g, self._turned(w, groups), stride, pads, dilation, groups, 1)
         weights = GpuArray(
@@ -266,8 +270,7 @@ class Windows:
         backend = self.backend
         device = backend.device
         rank = len(counts)
-        if numel([_longest(axis) for axis in axes]) > MAX_STEPS:
-            raise OnHost(f"windows of more than {MAX_STEPS} elements are more than its kernel takes")
+        _check_elements(numel([_longest(axis) for axis in axes]))
         x = self._whole(x)
         lead, size = x.shape[: len(x.shape) - rank], x.shape[len(x.shape) - rank :]
         shape = (*lead, *counts)
@@ -331,6 +334,7 @@ class Windows:
         return self._pool("mean", x, tuple(counts), axes, (1,) * len(counts), 0)[0]
 
     def _spread(self, g: GpuArray, size: Ints, axes: tuple[Any, ...], divisor: int) -> GpuArray:
+        _check_elements(numel([int(np.diff(_ranges(axis), axis=1).max(initial=0)) for axis in axes]))
         backend = self.backend
         device = backend.device
         rank = len(size)
@@ -401,6 +405,12 @@ class Windows:
                 words = (g.offset, places.offset, planes, count, numel(size), first, end, code)
                 device.launch(made, fold(-(-tasks // 64)), handles, words, planes * (end - first))
         return out
+
+
+def _check_elements(count: int) -> None:
+    """Raise OnHost where a thread would walk too many elements of a window (or windows of an element)."""
+    if count > MOST_ELEMENTS:
+        raise OnHost(f"windows of more than {MOST_ELEMENTS} elements are more than its kernel takes")
 
 
 def out_sizes(size: Sequence[int], kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Ints:
