@@ -181,13 +181,24 @@ class Values:
         self, function: str, x: Value, dims: Sequence[int], keepdim: bool = False, dtype: str | None = None
     ) -> Value:
         """A reduction over dimensions; `function` is sum, prod, max, min, and, or, argmax, argmin."""
-        dims = tuple(sorted(dims))
-        kept = [n for d, n in enumerate(x.shape) if d not in dims]
+        named = tuple(sorted(dims))
+        kept = [n for d, n in enumerate(x.shape) if d not in named]
+        if any(x.shape[d] == ONE for d in named):
+            if function.startswith("arg"):
+                out = self.full(kept, 0, dtype or "i64")
+                return self.unsqueeze(out, named) if keepdim else out
+            # Dimensions of size 1 are gone at once.
+            gone = [d for d in named if x.shape[d] == ONE]
+            rest = [d for d in range(x.rank) if d not in gone]
+            x = self.reshape(x, [x.shape[d] for d in rest])
+            dims = tuple(rest.index(d) for d in named if d not in gone)
+        else:
+            dims = named
         if dims:
             out = self.new("reduce", kept, dtype or x.dtype, (x,), (function, dims))
         else:
             out = self.cast(x, dtype) if dtype else x
-        return self.unsqueeze(out, dims) if keepdim else out
+        return self.unsqueeze(out, named) if keepdim else out
 
     def pick(
         self, x: Value, places: Sequence[tuple[Any, ...]], indices: Sequence[Value], shape: Iterable[Intlike]

@@ -1,6 +1,6 @@
 """The system's C compiler: found once, asked once what it can, and its products kept on disk.
 
-`TAPESCOPE_CC` names one; an empty value means that none is used. Nothing here is needed: without a compiler kernels run as numpy
+`TAPESCOPE_CC` names one; an empty value means that none is used. `TAPESCOPE_CFLAGS` are flags put after its own. Nothing here is needed: without a compiler kernels run as numpy
 programs.
 """
 
@@ -46,7 +46,7 @@ class Compiler:
 
     def build(self, source: str, name: str, *, extra: tuple[str, ...] = ()) -> tuple[Path, bool]:
         """The shared object of a source, from the cache where it is there; and whether it was. Raises CompilerFailed."""
-        flags = (*self.flags, *extra)
+        flags = (*self.flags, *extra, *os.environ.get("TAPESCOPE_CFLAGS", "").split())
         path = disk.folder() / f"{name}-{disk.key(source, self.version, ' '.join(flags), machine())}.so"
         if path.exists():
             return path, True

@@ -774,7 +774,7 @@ class _Emitter:
         if whole is not None and whole * cost < SMALL_WORK:
             chunks = 1
         if n is not None:
-            chunks = min(chunks, n)
+            chunks = max(1, min(chunks, n))
         if k.combines and n is not None and not k.grid.lanes:
             chunks = max(1, min(chunks, n // 4))
         k.chunks = chunks

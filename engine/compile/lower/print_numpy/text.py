@@ -339,6 +339,8 @@ class Printer:
     def _neutral(function: str, type: str) -> str:
         value = IDENTITY[function]
         if value in ("lowest", "highest"):
+            if type == "bool":
+                return str(value == "highest")
             if is_float(type):
                 return "-np.inf" if value == "lowest" else "np.inf"
             return f"np.iinfo(np.{NUMPY[type]}).{'min' if value == 'lowest' else 'max'}"

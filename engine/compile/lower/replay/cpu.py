@@ -284,7 +284,7 @@ class Segment(Outputs):
         v = self.program.inputs[i]
         assert v is not None
         if v.strides is None:
-            made = np.ascontiguousarray(array)
+            made = np.array(array, order="C")
         else:
             order = sorted(range(array.ndim), key=lambda d: -(v.strides[d].number or 0))  # type: ignore[index]
             made = np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order))
@@ -398,7 +398,7 @@ class Segment(Outputs):
             array = results[item.data]
             s = self.assembly.slots[self.assembly.root(item)]
             if item.dtype in NUMPY or not array.flags.c_contiguous:
-                array = np.ascontiguousarray(array, dtype=NUMPY.get(item.dtype))
+                array = np.asarray(array, dtype=NUMPY.get(item.dtype), order="C")
             for o in operands:
                 if np.may_share_memory(o, array):
                     array = array.copy()

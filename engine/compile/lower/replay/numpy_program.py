@@ -14,9 +14,8 @@ import numpy as np
 
 from ....backends.base import backend as backend_of
 from ....backends.cpu import quiet
-from ....numerics import error as numeric_errors
-from ....numerics import gamma
 from ....observe import bus
+from ....ops.table import OPS
 from ....tensor import wrap
 from ..loops.index import evaluate
 from ..loops.scalar import BYTES, NUMPY
@@ -57,7 +56,7 @@ def namespace() -> dict[str, Any]:
     """What generated programs may use."""
     return {
         "np": np, "view": np.ndarray, "place": _place, "sigmoid": _sigmoid, "sign": _sign,
-        "rsqrt": lambda x: 1 / np.sqrt(x), "lgamma": gamma.lgamma, "erf": numeric_errors.erf, "erfc": numeric_errors.erfc,
+        "rsqrt": lambda x: 1 / np.sqrt(x), **{name: OPS[name].cpu for name in ("erf", "erfc", "lgamma")},
         **{code: getattr(np, name) if name != "bool" else np.bool_ for code, name in NUMPY.items()},
     }  # fmt: skip
 
@@ -206,7 +205,7 @@ class NumpySegment(Outputs):
             array = np.asarray(made[item.data])
             if any(np.may_share_memory(o, array) for o in operands):
                 array = array.copy()
-            array = np.ascontiguousarray(array)
+            array = np.asarray(array, order="C")
             items[item] = array
             m[a.slots[item]] = array.reshape(-1)
 
@@ -215,7 +214,7 @@ class NumpySegment(Outputs):
         if v.strides is None:
             if array.flags.c_contiguous:
                 return array.reshape(-1)
-            made = np.ascontiguousarray(array)
+            made = np.array(array, order="C")
         else:
             order = sorted(range(array.ndim), key=lambda d: -(v.strides[d].number or 0))  # type: ignore[index]
             turned = array.transpose(order)

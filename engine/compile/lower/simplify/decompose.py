@@ -290,8 +290,15 @@ def _same(L: Lowering, args: Any, statics: Any, out: Any) -> Any:
 
 @rule("to_dtype")
 def _to(L: Lowering, args: Any, statics: Any, out: Any) -> Any:
-    code = L.code(statics[0])
-    return None if code is None else L.values.cast(args[0], code)
+    code, x = L.code(statics[0]), args[0]
+    if code is None:
+        return None
+    if x.kind == "point" and x.data.op == "cast" and x.data.args[0].op == "arg":
+        from .algebra import simplified
+
+        there = simplified(Scalar("cast", (x.data,), code), L.rewrites)
+        return x.args[0] if there.op == "arg" else L.values.point(there, x.args, x.shape)
+    return L.values.cast(x, code)
 
 
 @rule("fill")
