@@ -20,6 +20,10 @@ _HIDDEN = {"__pycache__", "node_modules"}
 class _Notebooks(DirectoryTree):
     """Folders, percent files and .ipynb files."""
 
+    ICON_NODE = "▸ "
+    ICON_NODE_EXPANDED = "▾ "
+    ICON_FILE = ""
+
     def filter_paths(self, paths: Iterable[Path]) -> Iterable[Path]:
         found = []
         for path in paths:

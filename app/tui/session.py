@@ -107,6 +107,7 @@ class Session:
         self._requests = 0
         self._restarting = False
         self._measuring = False
+        self._switched: str | None = None
 
     # -- state --------------------------------------------------------------------------------------
 
@@ -190,7 +191,8 @@ class Session:
         return self._requests
 
     def ask_device(self, switch: str | None = None) -> None:
-        """Ask what the devices are; with `switch`, new tensors are made there from now on."""
+        """Ask what the devices are; with `switch`, new tensors are made there from now on, also in the kernels to come."""
+        self._switched = switch or self._switched
         self.kernel.send(m.AskDevice(switch))
 
     def _forget_waiting(self) -> None:
@@ -302,6 +304,8 @@ class Session:
         self._restarting = False
         if self._measuring:
             self.kernel.send(m.Observe(costs=True))
+        if self._switched is not None and self._switched != event.device:
+            self.kernel.send(m.AskDevice(self._switched))
         self.info = KernelInfo("idle", torch=event.torch, device=event.device, python=event.python)
         update.status = True
 
@@ -423,6 +427,8 @@ class Session:
 
     def _on_device_info(self, event: m.DeviceInfo, update: Update, changed: dict[str, None]) -> None:
         self.device = event.info
+        if event.info.get("error"):
+            self._switched = None
         if event.info.get("device"):
             self.info.device = event.info["device"]
         update.device = update.status = True

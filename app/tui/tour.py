@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rich.console import RenderableType
+from rich.style import Style
 from rich.text import Text
 
 from .themes import Look
@@ -22,7 +23,7 @@ def tour_pages(look: Look, key: Callable[[str], str]) -> list[tuple[str, Rendera
         """Parts in turn plain and as keys."""
         text = Text()
         for number, part in enumerate(parts):
-            text.append(part, look.accent + look.strong if number % 2 else look.text)
+            text.append(part, look.accent + Style(bold=True) if number % 2 else look.text)
         return text
 
     k = key
@@ -40,7 +41,7 @@ def tour_pages(look: Look, key: Callable[[str], str]) -> list[tuple[str, Rendera
         (
             "Running cells",
             page(
-                k("run"), " runs the cell, ", k("run_advance"), " runs it and goes on to the next, ", k("run_all"),
+                "", k("run"), " runs the cell, ", k("run_advance"), " runs it and goes on to the next, ", k("run_all"),
                 " runs everything. Terminals cannot send every key: these always arrive.\n\n", k("interrupt"),
                 " interrupts. If that does nothing, the same keys go further: a forced restart, then a kill. ",
                 k("restart"), " gives a fresh Python. Your text is safe whatever happens to it.",
@@ -49,7 +50,7 @@ def tour_pages(look: Look, key: Callable[[str], str]) -> list[tuple[str, Rendera
         (
             "Seeing what happens",
             page(
-                k("tape"), " goes to the tape: each row is an operator, and choosing it lights up its line. ",
+                "", k("tape"), " goes to the tape: each row is an operator, and choosing it lights up its line. ",
                 k("graph"), " shows it as a graph. ", k("variables"), " lists variables with a little histogram each.\n\n",
                 k("cost_gutter"), " shows beside the code what every line costs, backward included. ", k("scrub"),
                 " steps through the last run, operator by operator, forward and back.",
@@ -58,7 +59,7 @@ def tour_pages(look: Look, key: Callable[[str], str]) -> list[tuple[str, Rendera
         (
             "Finding things",
             page(
-                k("palette"), " opens the list of all commands: type a few letters of what you want. ", k("help"),
+                "", k("palette"), " opens the list of all commands: type a few letters of what you want. ", k("help"),
                 " shows every key. ", k("find"), " finds and replaces in all cells. ", k("documentation"),
                 " explains the name at the cursor, and Tab completes it.",
             ),
@@ -66,7 +67,7 @@ def tour_pages(look: Look, key: Callable[[str], str]) -> list[tuple[str, Rendera
         (
             "Keeping your work",
             page(
-                k("save"), " saves. What you typed is kept even if the machine stops: it is offered when you come back. "
+                "", k("save"), " saves. What you typed is kept even if the machine stops: it is offered when you come back. "
                 "Earlier saves can be brought back, and the notebook exports to HTML, Markdown, .py and .ipynb; both are "
                 "in ", k("palette"), ".\n\nFor lessons, leave with ", k("quit"), " and run ", "tapescope tutorial", ".",
             ),

@@ -285,6 +285,9 @@ async def test_the_device_tab_switches_the_device(open_app):
         assert "3 MiB" in user.text
         await user.press("down", "down", "enter")
         assert user.kernel.sent[-1] == m.AskDevice("webgpu")
+        user.kernel.emit(m.Ready("3.11", "tapescope", "cpu", 2))
+        await user.settle()
+        assert user.kernel.sent[-1] == m.AskDevice("webgpu"), "a new kernel is told, too"
         user.kernel.emit(m.DeviceInfo({"device": "cpu", "devices": [], "facts": [], "error": "No adapter was found."}))
         await user.until(lambda: "No adapter was found." in user.toasts())
 
