@@ -212,3 +212,9 @@ def test_what_is_known_of_a_whole_is_not_held_against_a_part(bench):
         bench.op("index_select")(table, ids, 0)
     _, places = bench.op("topk")(bench.up(np.arange(9, dtype=np.float32)[::-1].copy()), 0, 3, True, True)
     assert bench.down(bench.op("index_select")(table, places, 0)).tolist() == [0, 1, 2]
+
+
+def test_a_window_beyond_the_memory_is_refused(bench):
+    x = bench.up(np.zeros((4, 4), np.float32))
+    with pytest.raises(ValueError, match="reaches beyond the 16 elements"):
+        bench.op("as_strided_scatter")(x, bench.up(np.ones((2, 2), np.float32)), (2, 2), (200, 200), 0)

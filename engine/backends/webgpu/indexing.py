@@ -9,7 +9,7 @@ import numpy as np
 
 from ....webgpu_kernels import indexing as kernels
 from ....webgpu_kernels.wgsl import MAX_STEPS
-from .array import GpuArray, OnHost, broadcast, is_row_major, numel, row_major, spread
+from .array import GpuArray, OnHost, broadcast, is_row_major, numel, row_major, span, spread
 
 LINK_LIMIT = 1024
 """Source rows up to which chains are found in quadratic time; above, the keys are sorted."""
@@ -364,7 +364,11 @@ class Indexing:
     def write_window(
         self, x: GpuArray, source: GpuArray, size: tuple[int, ...], stride: tuple[int, ...], offset: int
     ) -> GpuArray:
-        """A row-major copy of x with `source` written into the window of these sizes and strides."""
+        """A row-major copy of x with `source` written into the window of these sizes and strides. Raises ValueError where it reaches beyond x."""
+        if offset < 0 or min(stride, default=0) < 0 or offset + span(tuple(size), tuple(stride)) > numel(x.shape):
+            raise ValueError(
+                f"a window of sizes {list(size)}, strides {list(stride)} and offset {offset} reaches beyond the {numel(x.shape)} elements of x"
+            )
         out = self.backend.contiguous(x)
         if numel(size):
             self.backend.copy(
