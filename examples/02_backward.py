@@ -47,9 +47,9 @@ print("y", y.item(), " dy/da", a.grad.item(), " dy/db", b.grad.item())
 # %%
 print("y came from", y.grad_fn.name())
 for node, _ in y.grad_fn.next_functions:
-    print("   which had an input from", node.name())
+    print("   which had an input from", node.name().split("::")[-1])
     for inner, _ in node.next_functions:
-        print("      which had an input from", inner.name() if inner else None)
+        print("      which had an input from", inner.name().split("::")[-1])
 
 # %% [markdown]
 # ## The same by your own hands

@@ -25,7 +25,7 @@ def operators(tensor):
         if node is None or node in seen:
             continue
         seen.add(node)
-        name = node.name().removesuffix("0").removesuffix("Backward")
+        name = node.name().split("::")[-1].removesuffix("0").removesuffix("Backward")
         counts[name] = counts.get(name, 0) + 1
         waiting += [n for n, _ in node.next_functions]
     return dict(sorted(counts.items()))

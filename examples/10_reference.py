@@ -49,7 +49,7 @@ while waiting:
         continue
     seen.add(node)
     waiting += [n for n, _ in node.next_functions]
-names = sorted(n.name() for n in seen)
+names = sorted(n.name().split("::")[-1] for n in seen)
 print(len(names), "nodes:", ", ".join(n.replace("Backward0", "") for n in names))
 
 # %% [markdown]

@@ -155,7 +155,7 @@ class Node:
         return Handle(self._before, hook)
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{type(self).__name__} object at {id(self):#x}>"
 
     def register_tensor_hooks(self, number: int, hooks: list[Callable[..., Any]]) -> None:
         """The list of hooks of the tensor that is output `number`; hooks added to it later count too."""

@@ -23,6 +23,10 @@ class AccumulateGrad(Node):
 
     __slots__ = ("post_hooks", "variable")
 
+    def name(self) -> str:
+        """PyTorch's name, with its C++ namespace."""
+        return "torch::autograd::AccumulateGrad"
+
     def __init__(self, variable: Any):
         super().__init__(None, ())
         self.variable = variable

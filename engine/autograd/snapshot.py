@@ -68,7 +68,7 @@ def describe(node: Node) -> dict[str, Any]:
         "id": node.sequence_nr,
         "kind": "leaf" if leaf else "op",
         "op": "leaf" if leaf else (node.op.name if node.op is not None else node.name()),
-        "name": node.name(),
+        "name": type(node).__name__ if leaf else node.name(),
         "label": node.variable._label if isinstance(node, AccumulateGrad) else "",
         "inputs": [e[0].sequence_nr for e in node.edges if e is not None],
         "outputs": [{"shape": list(m[0]), "dtype": m[1].name, "device": m[2]} for m in node.outputs if m is not None],
