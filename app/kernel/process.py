@@ -85,6 +85,8 @@ class KernelProcess:
             self._env["TAPESCOPE_MEMORY"] = str(memory)
         # A pager would wait for a key that nobody can press.
         self._env.update(PAGER="cat", GIT_PAGER="cat")
+        # Figures are shown in the notebook, as in Jupyter; IPython brings this backend with it.
+        self._env.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
         self._lock = threading.RLock()
         self._queue = CellQueue()
         self._life: _Life | None = None

@@ -10,6 +10,7 @@ import base64
 import binascii
 import re
 import struct
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -201,18 +202,19 @@ def _image(form: str) -> Callable[[Any, int, Look], list[Text]]:
             return _sentence(f"An image that is not valid base64 ({form}).", width, look)
         size = _pixels(raw)
         measured = f"{size[0]} × {size[1]} pixels, " if size else ""
-        said = _sentence(f"Image ({form}, {measured}{_size(len(raw))}); {_LINK}.", width, look)
+        said = f"Image ({form}, {measured}{_size(len(raw))}); {_LINK}."
         try:
             drawn = draw_image(raw, min(width, 100), look.background)
         except CannotDecode as error:
-            return _sentence(f"{said[0].plain.rstrip('.')}. {error}", width, look)
-        return [*drawn, *said]
+            return _sentence(f"{said} {error}", width, look)
+        return [*drawn, *_sentence(said, width, look)]
 
     return image
 
 
 def _sentence(text: str, width: int, look: Look) -> list[Text]:
-    return _wrapped(Text(text, look.muted, end="", no_wrap=True), width)
+    pieces = textwrap.wrap(text, max(width, 8)) or [""]
+    return [line for piece in pieces for line in _wrapped(Text(piece, look.muted, end="", no_wrap=True), width)]
 
 
 def _size(count: int) -> str:

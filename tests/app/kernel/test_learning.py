@@ -241,3 +241,12 @@ def test_native_code_that_gives_up_for_lack_of_memory_is_told_as_that():
     assert "Memory ran out" in reason and "smaller batches" in advice
     assert "Memory ran out" in explain_exit(-6, last_words="terminate called after throwing std::bad_alloc")[0]
     assert "exit code 1" in explain_exit(1, last_words="some words")[0]
+
+
+def test_figures_of_matplotlib_are_shown_in_the_notebook(talk, monkeypatch):
+    """The backend that IPython brings is chosen, unless the user chose one."""
+    shown = "import os; print(os.environ['MPLBACKEND'])"
+    monkeypatch.delenv("MPLBACKEND", raising=False)
+    assert "matplotlib_inline" in talk("process").run(shown).text()
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    assert talk("process").run(shown).text() == "agg\n"
