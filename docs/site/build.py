@@ -30,7 +30,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "kernels.md", "numerics.md", "differences.md", "conformance.md", "performance.md",
     ),
     "Reference": (
-        "command-line.md", "reference/operators.md", "breaks.md", "reference/keys.md", "reference/files.md",
+        "command-line.md", "reference/options.md", "reference/operators.md", "breaks.md", "reference/keys.md", "reference/files.md",
         "reference/records.md", "reference/messages.md", "status.md", "CHANGELOG.md", "SECURITY.md",
     ),
     "Contribute": (
