@@ -213,10 +213,10 @@ class Commands(ToolCommands):
     # -- writing ------------------------------------------------------------------------------------
 
     def complete(self) -> None:
-        self.screen.ask_completions()
+        self.screen.asking.completions()
 
     def documentation(self) -> None:
-        self.screen.ask_documentation()
+        self.screen.asking.documentation()
 
     def comment(self) -> None:
         self.screen.pane.editor.toggle_comment()
@@ -395,6 +395,14 @@ def documentation_text(text: str) -> Text:
         out.append_text(line)
         out.append("\n")
     return out
+
+
+def signature_in(text: str) -> str:
+    """The signature in documentation from the kernel, in one line; "" where it has none."""
+    found = re.search(r"^(?:Init signature|Signature|Call signature):\s*(.+?)(?=^\w[\w ]*:|\Z)", text, re.M | re.S)
+    if found is None:
+        found = re.search(r"^Docstring:\s*(\w[\w.]*\(.*?\)(?: *-> *[^\n]+)?)", text, re.M | re.S)
+    return " ".join(found[1].split()) if found is not None else ""
 
 
 def saving_error(error: NotebookError | OSError) -> str:

@@ -27,18 +27,19 @@ from ..notebook.document import Cell, Change, Notebook
 from ..notebook.errors import NotebookError
 from .actions import by_name, hints
 from .ansi import plain
+from .asking import Asking
 from .cells import Cells
 from .commands import (
     Commands,
     ask_to_overwrite,
-    documentation_text,
     name_of,
     saving_error,
     word_before,
 )
-from .dialogs import Prompt, Reader
+from .dialogs import Prompt
 from .documents import Documents
 from .finder import Finder
+from .graph_sources import build_tape_graph, offer_captures
 from .graph_view import GraphView
 from .inspector import Divider, Inspector
 from .keeper import Keeper
@@ -114,8 +115,6 @@ class NotebookScreen(Screen[None]):
         self._trail = False
         self._errors_of, self._error_at = "", 0
         self._complaints: set[str] = set()
-        self._completion: int | None = None
-        self._documentation: int | None = None
         self._stop = notebook.subscribe(self._document_changed)
         self.pane = NotebookPane(
             notebook, self.cells, self.session.runs, self.look, self.take_key, self.session.elapsed, id="notebook"
@@ -132,6 +131,7 @@ class NotebookScreen(Screen[None]):
         self.search = SearchBar(self.look, id="search")
         self.scrubber = Scrubber(self, id="scrubber")
         self.documents = Documents(self)
+        self.asking = Asking(self)
         self.pane.editor.leave = self._walk
         self.divider = Divider(id="divider")
         self.status = StatusBar(self.look, id="status")
@@ -222,11 +222,13 @@ class NotebookScreen(Screen[None]):
 
     def take_key(self, event: events.Key) -> bool:
         """Do what a key means in the present mode; False where it means nothing there."""
-        if self.pane.popup.open and self._popup_key(event.key):
+        if self.pane.popup.open and self.asking.popup_key(event.key):
             return True
-        if self.mode == "edit" and event.key == "tab" and self._can_complete():
-            self.ask_completions()
+        if self.mode == "edit" and event.key == "tab" and self.asking.can_complete():
+            self.asking.completions()
             return True
+        if self.mode == "edit" and event.character in ("(", ")"):
+            self.call_after_refresh(self.asking.signature if event.character == "(" else self.asking.forget_signature)
         action = self.keymap.feed(self.mode, event.key, self._clock())
         if action is None:
             self.refresh_status()
@@ -398,6 +400,7 @@ class NotebookScreen(Screen[None]):
 
     def on_notebook_pane_mode_changed(self, event: NotebookPane.ModeChanged) -> None:
         event.stop()
+        self.asking.forget_signature()
         self.pane.view.link({})
         self._mark_place()
         self.refresh_status()
@@ -525,7 +528,7 @@ class NotebookScreen(Screen[None]):
         if update.tape and self.session.tape is not None:
             tape = self.session.tape
             self.inspector.tape.take(tape.tape, tape.live)
-            self.inspector.graph.offer("tape", partial(_build_tape, tape.tape), live=tape.live)
+            self.inspector.graph.offer("tape", partial(build_tape_graph, tape.tape), live=tape.live)
             self.inspector.refresh_head()
         elif update.finished and self.inspector.tape.live:
             self.inspector.tape.live = self.inspector.graph.live = False
@@ -552,9 +555,9 @@ class NotebookScreen(Screen[None]):
             )
             self.pane.view.refresh()
         if update.completions is not None:
-            self._take_completions(update.completions)
+            self.asking.take_completions(update.completions)
         if update.documentation is not None:
-            self._take_documentation(update.documentation)
+            self.asking.take_documentation(update.documentation)
         if update.input_request is not None:
             self._ask_input(update.input_request)
         self.refresh_status()
@@ -635,83 +638,10 @@ class NotebookScreen(Screen[None]):
 
     # -- completion and documentation ---------------------------------------------------------------
 
-    def _can_complete(self) -> bool:
-        """Tab completes after a name or a dot, and indents elsewhere."""
-        editor = self.pane.editor
-        if editor.code != "python" or not editor.selection.is_empty:
-            return False
-        row, column = editor.cursor_location
-        before = editor.document.get_line(row)[:column]
-        return bool(before) and (before[-1].isalnum() or before[-1] in "._")
-
-    def ask_completions(self) -> None:
-        """Ask the kernel for names that fit at the cursor."""
-        if self.session.info.state == "dead":
-            self.notify("The kernel is not running; completion needs it. Press Esc, then 0 0 to restart it.")
-            return
-        editor = self.pane.editor
-        self._completion = self.session.complete(editor.text, editor.cursor_character)
-        if self.session.running is not None:
-            self.notify("A cell is running: the names come when it is done.", timeout=2)
-
-    def _take_completions(self, reply: m.Completions) -> None:
-        editor = self.pane.editor
-        if reply.request != self._completion or not self.pane.editing:
-            return
-        self._completion = None
-        text, cursor = editor.text, editor.cursor_character
-        typed = text[reply.start : cursor]
-        matches = [match for match in dict.fromkeys(reply.matches) if match.startswith(typed)]
-        if cursor < reply.start or not matches:
-            self.notify("Nothing fits here.", timeout=2)
-        elif len(matches) == 1:
-            self._insert_completion(matches[0], len(typed))
-        else:
-            self.pane.show_completions(matches[:400], len(typed))
-
-    def _insert_completion(self, match: str, typed: int) -> None:
-        editor = self.pane.editor
-        row, column = editor.cursor_location
-        editor.replace(match, (row, column - typed), (row, column), maintain_selection_offset=False)
-
-    def _popup_key(self, key: str) -> bool:
-        popup = self.pane.popup
-        if key in ("down", "ctrl+n"):
-            popup.move(1)
-        elif key in ("up", "ctrl+p"):
-            popup.move(-1)
-        elif key in ("enter", "tab"):
-            self._insert_completion(popup.pick(), popup.prefix)
-        elif key == "escape":
-            popup.close()
-        else:
-            return False
-        return True
-
     def on_completion_popup_picked(self, event: CompletionPopup.Picked) -> None:
         event.stop()
-        self._insert_completion(event.text, self.pane.popup.prefix)
+        self.asking.insert_completion(event.text, self.pane.popup.prefix)
         self.set_focus(self.pane.editor, scroll_visible=False)
-
-    def ask_documentation(self) -> None:
-        """Ask the kernel about the name at the cursor."""
-        editor = self.pane.editor
-        if not editor.selection.is_empty and "\n" in editor.selected_text:
-            editor.outdent()
-            return
-        if self.session.info.state == "dead":
-            self.notify("The kernel is not running; documentation needs it. Press Esc, then 0 0 to restart it.")
-            return
-        self._documentation = self.session.inspect(editor.text, editor.cursor_character)
-
-    def _take_documentation(self, reply: m.Documentation) -> None:
-        if reply.request != self._documentation:
-            return
-        self._documentation = None
-        if reply.text.strip():
-            self.app.push_screen(Reader("Documentation", documentation_text(reply.text)))
-        else:
-            self.notify("Nothing is known of the name at the cursor.", timeout=2)
 
     # -- the panel ----------------------------------------------------------------------------------
 
@@ -864,38 +794,3 @@ class NotebookScreen(Screen[None]):
             return f"cell {self.notebook.index_of(cell_id) + 1}"
         except KeyError:
             return "a deleted cell"
-
-
-def _build_tape(tape: dict[str, Any]) -> Any:
-    from ...graphviz_views.tape import build_tape
-
-    return build_tape(tape)
-
-
-MOST_FUNCTIONS = 4
-"""Compiled functions whose graphs the tab offers, the last captured ones."""
-
-
-def offer_captures(graph: GraphView, captures: list[dict[str, Any]]) -> None:
-    """Let the graph tab show the captured graphs and the kernels of compiled functions."""
-    wanted: dict[str, Callable[[], Any]] = {}
-    for capture in captures[-MOST_FUNCTIONS:]:
-        wanted[f"graph of {capture['function']}"] = partial(_build_capture, capture)
-        if any((segment.get("kernels") or {}).get("kernels") for segment in capture["segments"]):
-            wanted[f"kernels of {capture['function']}"] = partial(_build_kernels, capture)
-    for name in [n for n in graph.sources if n != "tape" and n not in wanted]:
-        graph.offer(name, None)
-    for name, build in wanted.items():
-        graph.offer(name, build)
-
-
-def _build_capture(capture: dict[str, Any]) -> Any:
-    from ...graphviz_views.capture import build_capture
-
-    return build_capture(capture)
-
-
-def _build_kernels(capture: dict[str, Any]) -> Any:
-    from ...graphviz_views.kernels import build_kernels, kernels_of
-
-    return build_kernels(kernels_of(capture), capture)

@@ -150,6 +150,13 @@ class HintBar(Static):
         self._look = look
         self._hints: list[tuple[str, str, str]] = []
         self._spans: list[tuple[int, int, str]] = []
+        self._said = ""
+
+    def say(self, text: str) -> None:
+        """Show a line of text in place of the hints; "" brings them back."""
+        if text != self._said:
+            self._said = text
+            self.refresh()
 
     def take(self, hints: list[tuple[str, str, str]]) -> None:
         """Show other hints: (keys, label, action name)."""
@@ -161,6 +168,10 @@ class HintBar(Static):
         look = self._look()
         text = Text(" ", end="", no_wrap=True)
         self._spans = []
+        if self._said:
+            text.append(inert(self._said), look.primary)
+            text.truncate(self.size.width, overflow="ellipsis")
+            return text
         # Where not all fit, those at the end (the ways to all others) stay and the middle gives way.
         shown = list(self._hints)
         while len(shown) > 3 and sum(cell_len(k) + cell_len(label) + 3 for k, label, _ in shown) > self.size.width:

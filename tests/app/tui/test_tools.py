@@ -477,3 +477,16 @@ async def test_measuring_goes_on_in_a_new_kernel(open_app):
         await user.press("0", "0")
         user.kernel.emit(m.Ready("3.11", "tapescope", "cpu", 2))
         await user.until(lambda: m.Observe(costs=True) in user.kernel.sent)
+
+
+async def test_an_opening_bracket_shows_what_the_call_takes(open_app):
+    """The line of hints shows the signature while it is written, and the hints again when the bracket closes."""
+    async with open_app("# %%\n\n", real=True) as user:
+        await user.ready()
+        await user.press("enter")
+        await user.type("sorted")
+        await user.press("left_parenthesis")
+        await user.sees("sorted(iterable, /, *, key=None, reverse=False)")
+        await user.press("right_parenthesis")
+        await user.until(lambda: "reverse=False" not in user.text)
+        assert user.sources == ["sorted()"]
