@@ -183,7 +183,7 @@ def python(kernel: Kernel) -> str:
         lines.append(f"    {b.name}[:{text(n)}] = {number(IDENTITY[function], b.dtype)}")
     block(kernel.body, 1)
     for part, b, function, _ in kernel.combines:
-        lines.append(f"    {b.name}[:] = {function}({part.name}, over the parts)")
+        lines.append(f"    {b.name}[:] = {function}({part.name})  # of all parts")
     return "\n".join(lines) + "\n"
 
 

@@ -1,0 +1,131 @@
+"""Generated WGSL against eager on the device."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("LP_NUM_THREADS", "0")
+
+import pytest
+
+from tapescope import engine as torch
+
+from ..aot.harness import ahead
+from ..aot.programs import PROGRAMS
+from .harness import agree, kernels, lowered, tensors
+
+F = torch.nn.functional
+
+ON_CPU = {
+    "attention_by_hand", "gather", "out_argument", "masked_writes", "write_gradient_through", "random_mixture", "counters", "promotion",
+}  # fmt: skip
+"""Programs that make tensors of the CPU by themselves, or compute in double precision."""
+
+
+@pytest.fixture(autouse=True)
+def device(need_vulkan):
+    need_vulkan()
+    torch.manual_seed(0)
+
+
+def moved(value):
+    return value.detach().to("webgpu").requires_grad_(value.requires_grad) if isinstance(value, torch.Tensor) else value
+
+
+def made(name):
+    function, makers, *rest = PROGRAMS[name]
+    inputs = [m() for m in makers]
+    if rest:
+        inputs += rest[0]()
+        function = function()
+    return function, [moved(t) for t in inputs]
+
+
+def pull(results, inputs):
+    outs = [o for o in tensors(results) if o.requires_grad]
+    weights = [torch.linspace(0.5, 1.5, o.numel(), dtype=o.dtype).reshape(o.shape).to("webgpu") for o in outs]
+    if outs:
+        torch.autograd.backward(outs, weights)
+    return [t.grad for t in inputs if t.grad is not None]
+
+
+@pytest.mark.parametrize("name", [n for n in PROGRAMS if n not in ON_CPU])
+def test_program(name):
+    function, ours = made(name)
+    _, theirs = made(name)
+    compiled = ahead(function, ours, "tapescope")
+    torch.manual_seed(0)
+    got = compiled(*ours)
+    torch.manual_seed(0)
+    wanted = function(*theirs)
+    assert compiled.reason is None and not compiled.reasons()
+    agree(got, wanted, 2e-4)
+    agree(pull(got, ours), pull(wanted, theirs), 5e-4)
+
+
+def on_device(function, *args, tolerance=2e-5):
+    args = [moved(a) for a in args]
+    segment = lowered(function, *args, printer="wgsl")
+    agree(segment(*args), function(*args), tolerance)
+    return segment
+
+
+def test_softmax_is_one_kernel():
+    assert len(kernels(on_device(lambda x: F.softmax(x, -1), torch.randn(20, 36)))) == 1
+
+
+def test_long_sums_are_made_in_stages():
+    x = torch.rand(300, 1000)
+    segment = on_device(lambda x: (x.sum(), x.mean(0)), x)
+    assert segment.program.rewrites["long reductions in two stages"] >= 1
+    assert abs(segment(moved(x))[0].item() - x.sum().item()) < 2
+
+
+def test_embedding_gradient_adds_in_order():
+    rows = torch.tensor([1, 2, 1, 1, 0])
+
+    def function(table, rows):
+        return torch.autograd.grad((F.embedding(rows, table) ** 2).sum(), table)
+
+    on_device(function, torch.randn(4, 8).requires_grad_(), rows)
+
+
+def test_offsets_and_strides():
+    base = torch.randn(8, 16)
+    segment = on_device(lambda x: x * 2 + 1, base[:4])
+    for x in (moved(base)[1:5], moved(base)[::2], moved(torch.randn(16, 4)).t()):
+        agree(segment(x), x * 2 + 1)
+
+
+def test_limits_of_the_browser():
+    """No kernel binds more than eight buffers, whatever it is made of."""
+
+    def function(*xs):
+        total = xs[0]
+        for x in xs[1:]:
+            total = (total * x).tanh()
+        return total, total.sum(-1)
+
+    segment = on_device(function, *[torch.randn(6, 8) for _ in range(12)])
+    assert all(len(p.shader.access) <= 8 for p in segment.printed.values())
+    assert all(f.shader.source.count("var<workgroup>") == 0 for f in segment.printed.values())
+
+
+def test_writes_into_inputs():
+    def function(p, g):
+        p.mul_(0.5).add_(g)
+
+    ours, theirs = [moved(torch.ones(40)), moved(torch.ones(40))], [moved(torch.ones(40)), moved(torch.ones(40))]
+    segment = lowered(function, *ours, printer="wgsl")
+    segment(*ours)
+    function(*theirs)
+    agree(ours, theirs)
+    assert not segment.assembly.copied
+
+
+def test_index_out_of_range_is_told_at_a_read():
+    table, rows = moved(torch.randn(4, 8)), moved(torch.tensor([0, 3]))
+    segment = lowered(lambda t, i: t.index_select(0, i), table, rows, printer="wgsl")
+    out = segment(table, moved(torch.tensor([0, 9])))
+    with pytest.raises(IndexError, match="9 is out of range"):
+        out.cpu()
