@@ -110,7 +110,7 @@ for _name, _value in sparse.METHODS.items():
     setattr(Tensor, _name, _value)
 from . import fx as fx  # noqa: E402
 from . import tapescope_namespace as tapescope  # noqa: E402
-from . import _dynamo as _dynamo, compiler as compiler, export as export  # noqa: E402
+from . import _dynamo as _dynamo, _higher_order_ops as _higher_order_ops, compiler as compiler, export as export  # noqa: E402
 from .compile.api import compile  # noqa: E402  (the function takes the place of the package's name)
 from . import futures as futures, jit as jit, onnx as onnx  # noqa: E402
 from .compile.control import scan, switch, while_loop  # noqa: E402

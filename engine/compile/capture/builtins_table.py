@@ -179,6 +179,8 @@ def _number(native: Any, special: str) -> Any:
                 return native(constant.item())
             if native is bool:
                 return domain.tensor_truth(value)
+            if native is float and domain.scalar_of(value):
+                return domain.recorder.read_number(value, float)
             raise Stop("item", f"{native.__name__}()")
         if native is bool:
             return domain.truth_of(value) if args else False

@@ -84,11 +84,13 @@ class Capture:
         all_dynamic: bool | None,
         native: Interpreter,
         module: str = "",
+        scalars: bool = False,
     ) -> None:
         self.real = frame
         self.recorder = Recorder()
         self.world = World(self.recorder, dynamic, all_dynamic)
         self.domain = SymbolicDomain(self.world, self.recorder)
+        self.domain.scalars = scalars
         self.interpreter = SymbolicInterpreter(self.domain)
         self.native = native
         self.recorder.place = self.place
@@ -231,12 +233,13 @@ def source_of_code(code: Any) -> Place_:
 def capture(
     frame: Frame, labels: list[str], dynamic: Dynamic, all_dynamic: bool | None, native: Interpreter, backend: Any, id: str,
     module: str = "",
+    scalars: bool = False,
 ) -> Entry:  # fmt: skip
     """The entry for the place at which a chain of real frames stands. Raises `Failed`."""
     began = time.perf_counter()
     stop_at, planned = -1, None
     for _ in range(_RETRIES):
-        attempt = Capture(frame, labels, dynamic, all_dynamic, native, module)
+        attempt = Capture(frame, labels, dynamic, all_dynamic, native, module, scalars)
         before = {n: getattr(engine_state, n) for n in ("grad_enabled", "inference", "modes", "fakes")}
         engine_state.fakes = attempt.recorder.backend
         try:

@@ -16,7 +16,7 @@ from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from ...tensor import Tensor
-from ..fake import SymFloat, SymInt
+from ..fake import DataDependent, SymFloat, SymInt
 from ..interpreter.concrete import ConcreteDomain
 from ..interpreter.frame import EXHAUSTED, UNBOUND, Frame
 from ..interpreter.generators import InterpretedGenerator
@@ -66,6 +66,7 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         self.cells: dict[int, CellType] = {}
         self.stand_ins: dict[int, tuple[CellType, Obj]] = {}
         self.where: Frame | None = None
+        self.scalars = False
         self.generators: list[weakref.ref[Any]] = []
         self.lost: Stop | None = None
 
@@ -657,6 +658,8 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         return CellType() if value is UNBOUND else CellType(value)
 
     def catch(self, frame: Frame, raised: BaseException) -> Any:
+        if isinstance(raised, DataDependent):
+            raise Stop("branch" if "comparison" in raised.kind else "item", raised.kind) from None
         if isinstance(raised, _OURS) and own_mistake(raised):
             raise Misused(f"{type(raised).__name__}: {raised}") from raised
         if id(raised) not in self.raised_at:

@@ -46,6 +46,8 @@ class LeafCalls:
         words = {k: self.operand_of(v) for k, v in kwargs.items()} if kwargs else {}
         values = leaves.NEEDS_VALUES.get(name)
         if values is not None and f is not getattr:
+            if name in ("item", "__float__") and self.scalar_of(given[0]):
+                return self.recorder.read_number(given[0], float)
             self.refuse_values(f, name, values, given)
         tensors = [t for t in _tensors(given) if t is not None]
         if words:
@@ -124,6 +126,12 @@ class LeafCalls:
             return f(*args, **kwargs)
         finally:
             flag.on = before
+
+    def scalar_of(self, t: Any) -> bool:
+        """Whether the value of a tensor may be a number that is known when the graph runs (`fullgraph`, `capture_scalar_outputs`)."""
+        if not self.scalars or not isinstance(t, Tensor) or not t.dtype.is_floating_point or t.numel() != 1:
+            return False
+        return getattr(t._data, "constant", None) is None and self.recorder.node_of(t) is not None
 
     def refuse_values(self, f: Any, name: str, id: str, args: list[Any]) -> None:
         """End the graph at a function that needs values (unless they are known: a constant made inside)."""

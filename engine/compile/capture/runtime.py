@@ -256,6 +256,7 @@ class Compiled:
                     self.options.backend,
                     id,
                     self.module_path,
+                    self.options.fullgraph or api.config.capture_scalar_outputs,
                 )
             except Failed as failed:
                 self.internal(place, failed, frame)
