@@ -146,6 +146,7 @@ def test_completion_comes_from_the_kernel(page):
     page.page.keyboard.type("wonderf")
     page.key("Control+Space")
     page.page.wait_for_selector('.cm-tooltip-autocomplete li:has-text("wonderful_name")')
+    page.page.wait_for_timeout(200)  # a key right after the list appeared is taken for typing
     page.key("Enter")
     assert page.sources()[at + 1] == "wonderful_name"
 
