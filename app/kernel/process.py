@@ -25,6 +25,7 @@ from .cellqueue import CellQueue
 from .exits import explain_exit
 from .frames import Unpacker, pack
 from .messages import (
+    AskDevice,
     BadMessage,
     Complete,
     Completions,
@@ -35,6 +36,7 @@ from .messages import (
     Inspect,
     Interrupt,
     Message,
+    Observe,
     Ready,
     Shutdown,
     Status,
@@ -90,6 +92,7 @@ class KernelProcess:
         self._lock = threading.RLock()
         self._queue = CellQueue()
         self._life: _Life | None = None
+        self._early: list[Message] = []
         self._state = "new"
         self._events: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._dispatcher: threading.Thread | None = None
@@ -139,6 +142,8 @@ class KernelProcess:
                     self._queue.add(command)
                 elif self._life is not None:
                     self._life.write(command)
+                elif self._state == "starting" and isinstance(command, (AskDevice, Observe)):
+                    self._early.append(command)
                 elif isinstance(command, Complete):
                     self._put(Completions(command.request, [], command.cursor, command.cursor))
                 elif isinstance(command, Inspect):
@@ -231,6 +236,10 @@ class KernelProcess:
             advice = "Check that this Python and the notebook's folder exist and that you may use them."
             self._put(Died(self.running, None, reason, advice), *self._queue.died())
         else:
+            # What a front end wants of the new process comes before its first cell.
+            early, self._early = self._early, []
+            for command in early:
+                self._life.write(command)
             self._pump()
 
     def _retire(self, tell: bool = True) -> _Life | None:

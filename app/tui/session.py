@@ -246,6 +246,11 @@ class Session:
             self.kernel.start()
         else:
             self.kernel.restart(force=force)
+        # Before the first cell of the new kernel.
+        if self._measuring:
+            self.kernel.send(m.Observe(costs=True))
+        if self._switched is not None:
+            self.kernel.send(m.AskDevice(self._switched))
 
     def close(self) -> None:
         """End the kernel."""
@@ -302,10 +307,6 @@ class Session:
 
     def _on_ready(self, event: m.Ready, update: Update, changed: dict[str, None]) -> None:
         self._restarting = False
-        if self._measuring:
-            self.kernel.send(m.Observe(costs=True))
-        if self._switched is not None and self._switched != event.device:
-            self.kernel.send(m.AskDevice(self._switched))
         self.info = KernelInfo("idle", torch=event.torch, device=event.device, python=event.python)
         update.status = True
 

@@ -250,3 +250,12 @@ def test_figures_of_matplotlib_are_shown_in_the_notebook(talk, monkeypatch):
     assert "matplotlib_inline" in talk("process").run(shown).text()
     monkeypatch.setenv("MPLBACKEND", "agg")
     assert talk("process").run(shown).text() == "agg\n"
+
+
+def test_what_a_new_process_is_to_measure_is_known_before_its_first_cell(talk):
+    """Commands that come while the old process is still leaving are kept for the new one."""
+    kernel = talk("process", torch="tapescope")
+    kernel.kernel.restart(force=True)
+    kernel.kernel.send(Observe(costs=True))
+    heard = kernel.run("import torch\nx = torch.ones(3)\nfor i in range(3100):\n    x + i")
+    assert heard.one(Costs).costs["complete"]
