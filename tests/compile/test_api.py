@@ -391,7 +391,8 @@ def test_export() -> None:
     assert list(program.state_dict) == ["weight", "bias"] and "torch.nn.functional.linear" in str(program)
     with pytest.raises(torch.export.PreconditionError, match="size 3 in dimension 1|input"):
         program(torch.ones(4, 5))
-    fixed = torch.export(lambda x, k: x * k, (torch.ones(2), 3))
+    export: Any = torch.export
+    fixed = export(lambda x, k: x * k, (torch.ones(2), 3))
     with pytest.raises(torch.export.PreconditionError, match="k == 3"):
         fixed(torch.ones(2), 4)
 

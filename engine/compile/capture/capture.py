@@ -140,7 +140,7 @@ class Capture:
             if type(result) is Returned:
                 # The function is over: what only it referred to goes now, generators with open `finally` clauses among it.
                 value, frame = result.value, None
-                self.frame.locals.clear()
+                self.frame.locals.clear()  # type: ignore[union-attr]
                 self.frame = None  # type: ignore[assignment]
                 result = None
             if domain.lost is not None:
@@ -363,6 +363,7 @@ def finish(
     entry.relations = list(relations)
     entry.run, entry.text = writer.finish(entry.guards, recorder.symbols, relations, "segment")
     entry.operators = recorder.operators
+    assert attempt.real is not None
     entry.function_name = attempt.real.code.co_qualname
     entry.source = source_of(attempt.real)
     if kind == "return":

@@ -1,6 +1,6 @@
 """Arithmetic, names, control flow: what every function does."""
 
-# ruff: noqa: B023, C408, C416, E731, F841, PLR1714, RUF005, SIM, UP
+# ruff: noqa (the programs are odd on purpose)
 # pyright: basic
 
 import math

@@ -1,6 +1,6 @@
 """Where graphs must end: prints, values of tensors, branches on data, opaque calls; and that nothing else changes."""
 
-# ruff: noqa: B023, C408, C416, E731, F841, PLR1714, RUF005, SIM, UP, T201, S311
+# ruff: noqa (the programs are odd on purpose)
 # pyright: basic
 
 import logging

@@ -1,6 +1,6 @@
 """Side effects: exactly as often and in the same order as in eager, on objects that existed before and on those made inside."""
 
-# ruff: noqa: B023, C408, C416, E731, F841, PLR1714, RUF005, SIM, UP, RUF012
+# ruff: noqa (the programs are odd on purpose)
 # pyright: basic
 
 from collections import Counter, OrderedDict, defaultdict, deque

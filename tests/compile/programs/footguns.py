@@ -1,6 +1,6 @@
 """Traps that captures of Python fall into; each docstring names one."""
 
-# ruff: noqa: B023, B024, B904, C408, C416, E731, F841, PLR1714, RUF005, RUF012, SIM, UP, PIE790, B017, T201, PLW0603
+# ruff: noqa (the programs are odd on purpose)
 # pyright: basic
 
 import gc

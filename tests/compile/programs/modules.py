@@ -1,6 +1,6 @@
 """Modules, optimizers and whole training steps."""
 
-# ruff: noqa: B023, C408, C416, E731, F841, PLR1714, RUF005, SIM, UP, T201
+# ruff: noqa (the programs are odd on purpose)
 # pyright: basic
 
 from tapescope import engine as torch

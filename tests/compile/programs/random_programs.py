@@ -99,6 +99,53 @@ counter = [0]
 """
 
 
+KINDS = tuple(
+    [
+        "int",
+        "int",
+        "tensor",
+        "tensor",
+        "tensor",
+        "inplace",
+        "append",
+        "setattr",
+        "setitem",
+        "if",
+        "if",
+        "for",
+        "while",
+        "try",
+        "func",
+        "print",
+        "item",
+        "gen",
+        "global",
+        "aug",
+        "del",
+        "comp",
+        "with",
+        "data",
+        "match",
+        "loud",
+        "loud",
+        "loops",
+        "loops",
+        "cls",
+        "ctx",
+        "tup",
+        "sort",
+        "str",
+        "star",
+        "rec",
+        "grad",
+        "close",
+        "kwargs",
+        "bool",
+    ]
+)
+"""Kinds of statements; some stand twice, since they are more frequent."""
+
+
 class Writer:
     """Writes one function."""
 
@@ -171,9 +218,7 @@ class Writer:
 
     def statement(self) -> None:
         r = self.rng
-        kind = r.choice(
-            "int int tensor tensor tensor inplace append setattr setitem if if for while try func print item gen global aug del comp with data match loud loud loops loops cls ctx tup sort str star rec grad close kwargs bool".split()
-        )
+        kind = r.choice(KINDS)
         if self.depth > 4 and kind in ("if", "for", "while", "try", "with", "match", "data"):
             kind = "tensor"
         if kind == "int":

@@ -24,5 +24,11 @@ if __name__ == "__main__":
             last = traceback.extract_tb(error.__traceback__)[-1]
             failures[program.name] = f"{type(error).__name__}: {str(error)[:2000]} ({last.filename}:{last.lineno})"
     print(
-        json.dumps({"version": "%d.%d" % sys.version_info[:2], "programs": len(harness.PROGRAMS), "failures": failures})
+        json.dumps(
+            {
+                "version": f"{sys.version_info[0]}.{sys.version_info[1]}",
+                "programs": len(harness.PROGRAMS),
+                "failures": failures,
+            }
+        )
     )
