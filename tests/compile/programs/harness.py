@@ -1,9 +1,9 @@
 """Runs each program eager and compiled and compares everything a user could see.
 
-A program is a function that builds its world anew and returns `(f, calls)` or `(f, calls, state)`: the function, the list of its calls
-(tuples of arguments, or dictionaries for keyword arguments), and whatever else to look at afterwards.  It is registered by
-`@program`, with the ids of the breaks expected, in order.  Results, exceptions, printed text, arguments and state after every call, gradients, and which objects are
-the same are compared between eager and compiled; then the breaks.
+A program is a function that builds its world anew and returns `(f, calls)` or `(f, calls, state)`: the function, the list of its
+calls (tuples of arguments, or dictionaries for keyword arguments), and whatever else to look at afterwards.  It is registered by
+`@program`, with the ids of the breaks expected, in order.  Results, exceptions, printed text, arguments and state after every call,
+gradients, and which objects are the same are compared between eager and compiled; then the breaks.
 """
 
 from __future__ import annotations

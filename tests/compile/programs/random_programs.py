@@ -99,50 +99,11 @@ counter = [0]
 """
 
 
-KINDS = tuple(
-    [
-        "int",
-        "int",
-        "tensor",
-        "tensor",
-        "tensor",
-        "inplace",
-        "append",
-        "setattr",
-        "setitem",
-        "if",
-        "if",
-        "for",
-        "while",
-        "try",
-        "func",
-        "print",
-        "item",
-        "gen",
-        "global",
-        "aug",
-        "del",
-        "comp",
-        "with",
-        "data",
-        "match",
-        "loud",
-        "loud",
-        "loops",
-        "loops",
-        "cls",
-        "ctx",
-        "tup",
-        "sort",
-        "str",
-        "star",
-        "rec",
-        "grad",
-        "close",
-        "kwargs",
-        "bool",
-    ]
-)
+KINDS = """
+int int tensor tensor tensor inplace append setattr setitem if if for while try func print item gen
+global aug del comp with data match loud loud loops loops cls ctx tup sort str star rec grad close
+kwargs bool
+""".split()
 """Kinds of statements; some stand twice, since they are more frequent."""
 
 
