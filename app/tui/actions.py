@@ -6,7 +6,7 @@ add a method to `Commands` and one entry here.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from .commands import Commands
@@ -226,15 +226,19 @@ def make_keymap(actions: Iterable[Action] = ACTIONS) -> KeyMap:
     return KeyMap({mode: [(keys, a.name) for a in actions for keys in a.keys_in(mode)] for mode in MODES})
 
 
-def key_text(action: Action, mode: str) -> str:
-    """The keys of an action in a mode, as people write them, the first one first; "" where it has none."""
-    return ", ".join(shown(keys) for keys in action.keys_in(mode))
+def key_text(action: Action, mode: str, keymap: KeyMap | None = None) -> str:
+    """The keys of an action in a mode (those of `keymap`, else the usual ones), as people write them; "" for none."""
+    return ", ".join(shown(keys) for keys in _keys(action, mode, keymap))
 
 
-def hints(mode: str, actions: Iterable[Action] = ACTIONS) -> list[tuple[str, str, str]]:
+def _keys(action: Action, mode: str, keymap: KeyMap | None) -> Sequence[str]:
+    return action.keys_in(mode) if keymap is None else keymap.keys(mode, action.name)
+
+
+def hints(mode: str, actions: Iterable[Action] = ACTIONS, keymap: KeyMap | None = None) -> list[tuple[str, str, str]]:
     """The line of hints of a mode: (keys, label, action name)."""
     return [
-        (shown(action.keys_in(mode)[0]), action.hint, action.name)
+        (shown(keys[0]), action.hint, action.name)
         for action in actions
-        if action.hint and mode in action.hint_modes and action.keys_in(mode)
+        if action.hint and mode in action.hint_modes and (keys := _keys(action, mode, keymap))
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from .actions import ACTIONS, Action, key_text
+from .actions import ACTIONS, MODES, Action, key_text
 
 if TYPE_CHECKING:
     from .screen import NotebookScreen
@@ -23,9 +23,9 @@ class ActionProvider(Provider):
         screen: NotebookScreen = self.screen  # type: ignore[assignment]
         return partial(screen.act, action.name)
 
-    @staticmethod
-    def _help(action: Action) -> str:
-        keys = key_text(action, "command") or key_text(action, "edit") or key_text(action, "inspector")
+    def _help(self, action: Action) -> str:
+        keymap = self.screen.keymap  # type: ignore[attr-defined]
+        keys = next((k for mode in MODES if (k := key_text(action, mode, keymap))), "")
         return f"{keys}: {action.help}" if keys else action.help
 
     async def discover(self) -> Hits:

@@ -785,7 +785,7 @@ class NotebookScreen(Screen[None]):
                 pending=shown(self.keymap.begun) if self.keymap.begun else "",
             )
         )
-        self.hints.take(hints(mode))
+        self.hints.take(hints(mode, keymap=self.keymap))
 
     def _running_name(self, cell_id: str | None) -> str:
         if cell_id is None:

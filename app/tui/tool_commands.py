@@ -178,7 +178,7 @@ class ToolCommands:
         from .tour import tour_pages
 
         def key(name: str) -> str:
-            texts = (key_text(by_name[name], mode) for mode in ("command", "edit", "inspector"))
+            texts = (key_text(by_name[name], mode, self.screen.keymap) for mode in ("command", "edit", "inspector"))
             return next((text.split(",")[0] for text in texts if text), "Ctrl+P")
 
         self.screen.settings.toured = True

@@ -320,8 +320,11 @@ async def test_keys_of_ones_own_take_the_place_of_the_usual_ones(open_app, tmp_p
         assert "no action 'no_such'" in user.toasts() and "[nowhere] is no mode" in user.toasts()
         await user.press("b")
         assert len(user.sources) == 1
+        assert "Ctrl+T Insert" in user.text, "the line of hints knows"
         await user.press("ctrl+t")
         assert len(user.sources) == 2
+        await user.press("f1")
+        await user.sees("Ctrl+T")
 
 
 def test_a_damaged_key_file_leaves_the_usual_keys(tmp_path: Path):
