@@ -15,6 +15,7 @@ reduce     (source,)                                                   (function
 product    (a [..., M, K], b [..., K, N])                              None
 scatter    (base, source, *index values)                               (function or "set", places: as `pick`'s)
 cat        parts                                                       dimension
+embed      (source,)                                                   (number around it, where it begins in each dimension)
 call       operands                                                    `Call`: a kernel of the engine
 item       (call,)                                                     which of its outputs
 =========  ==========================================================  ==================================================
@@ -55,7 +56,7 @@ class Slot:
 class Value:
     """An array as a formula. `origins` are the names of the graph nodes that it computes, or a part of them."""
 
-    __slots__ = ("_numel", "args", "data", "dtype", "id", "kind", "order", "origins", "shape", "start", "strides")
+    __slots__ = ("_numel", "args", "data", "dtype", "id", "kind", "order", "origins", "pinned", "shape", "start", "strides")
 
     def __init__(self, id: int, kind: str, shape: tuple[Ix, ...], dtype: str, args: tuple[Value, ...], data: Any):
         self.id, self.kind, self.shape, self.dtype, self.args, self.data = id, kind, shape, dtype, args, data
@@ -65,6 +66,8 @@ class Value:
         self.origins: dict[str, None] = {}
         self.strides: tuple[Ix, ...] | None = None
         """Where its elements are in memory, if not in row-major order."""
+        self.pinned = False
+        """Whether it has memory of its own, though nothing asks for it."""
         self.start: Ix = ZERO
         """Where its first element is in memory."""
 

@@ -22,6 +22,9 @@ SMALL_WORK = 1 << 15
 
 CHUNKS = 8
 
+SHORT = 8
+"""Loops shorter than this are not split off: the place is computed by division instead."""
+
 
 class Builder:
     """Builds the kernel of one group. `buffer` gives the memory of a value; `stored` says which anchors go to memory."""
@@ -222,6 +225,8 @@ class Builder:
                 if atom[0] not in "/%":
                     continue
                 x, n = atom[1], atom[2]
+                if n.number is not None and n.number < SHORT:
+                    continue
                 if len(x.terms) == 1:
                     ((key, c),) = x.terms.items()
                     if c == 1 and len(key) == 1 and key[0][0] == "v" and divided(self.ranges[key[0][1]], n) is not None:

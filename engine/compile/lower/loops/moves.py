@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ..values import Value, canonical
 from .form import Buffer, Kernel, Let, Loop, Store, Update
 from .index import ONE, ZERO, Ix, var
-from .scalar import Scalar
+from .scalar import Scalar, lit
 
 Buffers = Callable[[Value], Buffer]
 
@@ -80,12 +80,10 @@ def scatter(v: Value, name: str, buffer: Buffers) -> Kernel:
     return kernel
 
 
-def copy(
-    source: Value, target: Value, name: str, buffer: Buffers, along: int | None = None, first: Ix = ZERO
-) -> Kernel:
-    """The elements of `source` written into `target`, from `first` on in dimension `along`."""
+def copy(source: Value, target: Value, name: str, buffer: Buffers, firsts: dict[int, Ix] | None = None) -> Kernel:
+    """The elements of `source` written into `target`, beginning at `firsts` in the dimensions named there."""
     loops, index = _nest(source.shape)
-    at = [i + first if d == along else i for d, i in enumerate(index)]
+    at = [i + (firsts or {}).get(d, ZERO) for d, i in enumerate(index)]
     bodies: list[list[object]] = [[] for _ in range(len(loops) + 1)]
     bodies[-1].append(Let("v", Scalar("load", (), source.dtype, (buffer(source), _offset(source, index)))))
     place = _offset(target, at)
@@ -106,7 +104,7 @@ def copy(
 def fill(target: Value, value: float, name: str, buffer: Buffers) -> Kernel:
     """Every element of `target` set to a number."""
     loop = Loop("i0", target.numel(), lanes=True, grid=True)
-    loop.body.append(Store(buffer(target), var("i0"), Scalar("lit", (), target.dtype, value), tuple(target.origins)))
+    loop.body.append(Store(buffer(target), var("i0"), lit(value, target.dtype), tuple(target.origins)))
     kernel = Kernel(name, [buffer(target)], [loop], loop)
     kernel.writes = [buffer(target)]
     kernel.origins = list(target.origins)

@@ -107,7 +107,7 @@ class _Assembler:
         ]
         total = ZERO
         for v in program.values.made:
-            if v.kind in ("point", "reduce", "product", "item", "scatter", "cat") and v.dtype in BYTES:
+            if v.kind in ("point", "reduce", "product", "item", "scatter", "cat", "embed") and v.dtype in BYTES:
                 total = total + v.numel() * BYTES[v.dtype]
         return Assembly(
             program,
@@ -234,11 +234,18 @@ class _Assembler:
                 else moves.copy(v.args[0], v, f"{name}_copy", self.bare_buffer)
             )
             return [self._kernel(first), self._kernel(moves.scatter(v, f"{name}_scatter", self.bare_buffer))]
+        if v.kind == "embed":
+            number, firsts = v.data
+            where = {d: ix(n) for d, n in enumerate(firsts) if n}
+            return [
+                self._kernel(moves.fill(v, number, f"{name}_fill", self.buffer)),
+                self._kernel(moves.copy(v.args[0], v, f"{name}_pad", self.bare_buffer, where)),
+            ]
         if v.kind == "cat":
             out: list[Step] = []
             at = ZERO
             for k, p in enumerate(v.args):
-                out.append(self._kernel(moves.copy(p, v, f"{name}_cat{k}", self.bare_buffer, v.data, at)))
+                out.append(self._kernel(moves.copy(p, v, f"{name}_cat{k}", self.bare_buffer, {v.data: at})))
                 at = at + p.shape[v.data]
             return out
         reads = [self._operand(a) for a in v.args]

@@ -13,7 +13,7 @@ from ..loops.scalar import COST, Scalar
 from ..values import Value
 
 FLOATING_KINDS = frozenset({"point", "view", "pick"})
-LIBRARY_KINDS = frozenset({"product", "call", "scatter", "cat"})
+LIBRARY_KINDS = frozenset({"product", "call", "scatter", "cat", "embed"})
 GIVEN_KINDS = frozenset({"input", "constant", "number", "item"})
 
 DEAR = 6

@@ -94,14 +94,14 @@ def schedule(program: Program, caps: Caps | None = None) -> Schedule:
 
 def _stored(order: list[Value], results: Iterable[Value | None]) -> set[Value]:
     """Values that memory must hold: results, and what library calls read."""
-    out = {r for r in results if r is not None}
+    out = {r for r in results if r is not None} | {v for v in order if v.pinned and v.kind in FLOATING_KINDS}
     for v in order:
         if v.kind not in LIBRARY_KINDS:
             continue
         for a in v.args:
             base = below(a)
             seen = affine(a) if v.kind in ("product", "call") else None
-            if v.kind in ("scatter", "cat"):
+            if v.kind in ("scatter", "cat", "embed"):
                 out.add(bare(a))
             elif seen is not None and (_forward(seen[1]) if v.kind == "call" else matrix(a) is not None):
                 out.add(base)

@@ -19,6 +19,7 @@ from ...graph.node import TensorSpec
 from ..loops.index import ONE, Ix, ix, size
 from ..loops.scalar import CODES, Scalar, ScalarError, arg, cast, is_float, lit, read
 from ..values import Call, Slot, Value, Values, canonical
+from . import windows
 from .algebra import simplified
 from .decompose import DECOMPOSITIONS
 from .views import VIEWS
@@ -68,6 +69,7 @@ class Lowering:
         self.values = Values()
         self.rewrites: Counter[str] = Counter()
         self.primitive = ""
+        self.device = "cpu"
         self.sizes: dict[str, Any] = {}
         self._derived: dict[str, Any] = {}
         self.numbers: dict[str, Value] = {}
@@ -401,6 +403,7 @@ class _Translation:
             L.values.origin = node.name
             if isinstance(val, TensorSpec):
                 self.specs[node.name] = val
+                L.device = val.device
             if node.op == "placeholder":
                 names.append(node.name)
                 self.given.add(node.name)
@@ -556,4 +559,4 @@ def _primitive(L: Lowering, op: Op, args: list[Any], val: Any) -> Any:
     return L.node(op, operands, tuple(args[count:]), val)
 
 
-__all__ = ["BOOL", "Lowering", "Output", "Program", "translate"]
+__all__ = ["BOOL", "Lowering", "Output", "Program", "translate", "windows"]
