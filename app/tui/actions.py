@@ -193,6 +193,8 @@ def _make() -> tuple[Action, ...]:
         A("save", "Save", "Document", "Write the document to its file.", C.save, keys=("ctrl+s",), hint="Save",
           hint_modes=edit),
         A("save_as", "Save as", "Document", "Write the document to another file.", C.save_as),
+        A("autosave", "Save by itself, or not", "Document", "Save half a minute after each change, or only when asked.",
+          C.toggle_autosave),
         A("open", "Open", "Document", "Choose a notebook from the tree of a folder.", C.open_document, keys=("ctrl+o",)),
         A("recent", "Open recent", "Document", "A notebook that was opened before.", C.open_recent),
         A("new", "New notebook", "Document", "From a template.", C.new_document, keys=("ctrl+n",)),

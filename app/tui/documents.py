@@ -29,6 +29,9 @@ __all__ = ["Documents"]
 LOOK_SECONDS = 2.0
 """How often the file on disk is looked at."""
 
+AUTOSAVE_SECONDS = 30.0
+"""How long changes wait before they are saved, where a person wants that."""
+
 
 class Documents:
     """What one notebook screen does with files."""
@@ -36,6 +39,7 @@ class Documents:
     def __init__(self, screen: NotebookScreen) -> None:
         self.screen = screen
         self._next_look = 0.0
+        self._save_at: float | None = None
         self.changed = False
         """The file on disk is not the one that was opened or saved here."""
 
@@ -119,6 +123,25 @@ class Documents:
         changed = adopt(self.screen.notebook, other)
         self.screen.select(min(self.screen.cells.index, len(self.screen.notebook) - 1))
         return changed
+
+    def autosave(self, now: float) -> None:
+        """Save by itself, where that is wanted: `AUTOSAVE_SECONDS` after the first change, never over another's."""
+        screen = self.screen
+        if not screen.settings.autosave or not screen.keeper.unsaved or screen.notebook.path is None or self.changed:
+            self._save_at = None
+        elif self._save_at is None:
+            self._save_at = now + AUTOSAVE_SECONDS
+        elif now >= self._save_at:
+            self._save_at = None
+            screen.pane.flush()
+            try:
+                if screen.keeper.changed_on_disk():
+                    return
+                screen.keeper.save()
+            except (NotebookError, OSError) as error:
+                screen.settings.autosave = False  # said once, not every half minute
+                screen.notify(f"{error} Saving by itself is off until the next start.", severity="error", timeout=12)
+            screen.refresh_status()
 
     def look(self, now: float) -> None:
         """Say once when the file on disk is another one. Called often; looks every `LOOK_SECONDS`."""

@@ -631,6 +631,7 @@ class NotebookScreen(Screen[None]):
         if said:
             self.notify(said, severity="error", timeout=10)
         self.documents.look(self._clock())
+        self.documents.autosave(self._clock())
         if self.session.running is not None or self.session.info.stage or self.keymap.begun:
             self.refresh_status()
             if self.session.running is not None:

@@ -38,6 +38,7 @@ class Settings:
     hints: bool = True
     line_numbers: bool = False
     share: int = 38
+    autosave: bool = False
     toured: bool = False
 
     @classmethod

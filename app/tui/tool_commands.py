@@ -202,6 +202,13 @@ class ToolCommands:
     def reload(self) -> None:
         self.screen.documents.reload()
 
+    def toggle_autosave(self) -> None:
+        settings = self.screen.settings
+        settings.autosave = not settings.autosave
+        settings.save()
+        said = "saves itself half a minute after a change" if settings.autosave else "is saved by Ctrl+S only"
+        self.screen.notify(f"The notebook {said}. Either way what you type is in the recovery journal.", timeout=5)
+
     def export(self) -> None:
         self.screen.documents.export()
 

@@ -492,3 +492,24 @@ async def test_an_opening_bracket_shows_what_the_call_takes(open_app):
         await user.press("right_parenthesis")
         await user.until(lambda: "reverse=False" not in user.text)
         assert user.sources == ["sorted()"]
+
+
+async def test_a_notebook_that_saves_itself(open_app):
+    """Half a minute after a change, and never over what another program wrote."""
+    now = [100.0]
+    async with open_app() as user:
+        user.screen._clock = lambda: now[0]
+        user.screen.act("autosave")
+        await user.press("enter")
+        await user.type("y")
+        user.screen._tick()
+        now[0] += 31
+        user.screen._tick()
+        path = user.screen.notebook.path
+        assert "yx = 1" in path.read_text() and not user.screen.keeper.unsaved
+        await user.type("z")
+        path.write_text("# %%\ntheirs\n")
+        for _ in range(3):
+            now[0] += 31
+            user.screen._tick()
+        assert "theirs" in path.read_text() and user.screen.keeper.unsaved
