@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import builtins
 import copy
+import dataclasses
 import functools
+import inspect
 import math
 import operator
 from collections import OrderedDict, defaultdict, deque, namedtuple
@@ -22,7 +24,7 @@ from ..interpreter.generators import InterpretedGenerator
 from .attributes import static
 from .entries import entry
 from .kinds import Note, SuperOf
-from .stops import Stop
+from .stops import Stop, name_of
 from .tables import HANDLERS, PURE, STOPS, SYMBOLIC
 from .values import MISSING, PLAIN, Lazy, Obj
 
@@ -587,6 +589,47 @@ def _namedtuple(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     made = domain.pure(namedtuple, args, kwargs)
     domain.made_classes[id(made)] = made
     return made
+
+
+@entry(dataclasses.dataclass)
+def _dataclass(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    """The decorator runs natively on a class that was made inside."""
+    options = {k: domain.plain(v, "dataclass") for k, v in kwargs.items()}
+    if not args or domain.read(args[0]) is None:
+        return functools.partial(dataclasses.dataclass, **options)
+    cls = domain.read(args[0])
+    if id(cls) not in domain.made_classes:
+        raise Stop("class", name_of(cls))
+    made = dataclasses.dataclass(**options)(cls)
+    domain.made_classes[id(made)] = made
+    domain.made_at.setdefault(id(made), domain.made_at.get(id(cls), domain.steps))
+    domain.class_cache.clear()
+    return made
+
+
+@entry(dataclasses.field)
+def _field(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    return dataclasses.field(**{k: domain.read(v) for k, v in kwargs.items()})
+
+
+def _question(native: Any) -> Any:
+    """A function that asks what kind of object something is."""
+
+    def handler(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+        value = domain.read(args[0])
+        if type(value) is Obj:
+            domain.world.touch(value)
+            value = value.real
+        return native(value)
+
+    return handler
+
+
+for _f in (
+    inspect.isclass, inspect.isfunction, inspect.ismethod, inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isbuiltin,
+    inspect.isgenerator, inspect.ismodule, inspect.isroutine,
+):  # fmt: skip
+    HANDLERS[id(_f)] = (_f, _question(_f))
 
 
 # -- mathematics ------------------------------------------------------------------------------------

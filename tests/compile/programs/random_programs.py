@@ -103,7 +103,7 @@ KINDS = """
 int int tensor tensor tensor inplace append setattr setitem if if for while try func print item gen
 global aug del comp with data match loud loud loops loops cls ctx tup sort str star rec grad close
 kwargs bool
-""".split()
+""".split()  # noqa: SIM905
 """Kinds of statements; some stand twice, since they are more frequent."""
 
 
