@@ -51,7 +51,7 @@ def compile_graph(gm: GraphModule, specs: Sequence[Any] = (), choices: Choices |
     """
     choices = choices or Choices()
     try:
-        made = lower(translate(gm), choices)
+        made = _tuned(gm, choices) if choices.mode.startswith("max-autotune") else lower(translate(gm), choices)
     except NotImplementedError as error:
         return Unlowered(gm, str(error))
     except Exception as error:  # a mistake here must not stop the user's program; the operators run as they are
@@ -83,6 +83,23 @@ def lower(program: Program, choices: Choices | None = None) -> Any:
     return Segment(assemble(program))
 
 
+def _tuned(gm: GraphModule, choices: Choices) -> Any:
+    """A segment of which several forms are measured on the first call; the plain one where there is nothing to choose."""
+    from .autotune.choices import Candidate, Tuned
+    from .replay.assemble import assemble
+    from .replay.cpu import Segment
+    from .schedule.fuse import Caps
+
+    program = translate(gm)
+    if program.backend != "cpu" or choices.printer == "numpy" or not have_c():
+        return lower(program, choices)
+
+    def make(candidate: Candidate) -> Segment:
+        return Segment(assemble(translate(gm), Caps(keep=candidate.keep)), candidate.flags)
+
+    return Tuned(make, gm.code)
+
+
 def have_c() -> bool:
     """Whether there is a C compiler that can be used."""
     from .cache.compiler import find, threads
@@ -102,6 +119,7 @@ class LoweredFunction(AotFunction):
                 continue
             for part in (variant.forward, variant.backward):
                 part = getattr(part, "segment", part)
+                part = getattr(part, "chosen", None) or part
                 if hasattr(part, "assembly"):
                     out.append(part)
         return out

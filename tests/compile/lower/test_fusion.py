@@ -181,3 +181,27 @@ def test_modes():
     with pytest.raises(ValueError, match="the modes are default, reduce-overhead"):
         configured("tapescope", "fastest", False)
     assert callable(configured("tapescope", "max-autotune", True))
+
+
+def test_autotune_measures_once(monkeypatch, tmp_path):
+    from tapescope.engine.compile.aot.trace import make_fx
+    from tapescope.engine.compile.lower.autotune.choices import CANDIDATES
+    from tapescope.engine.compile.lower.backend import Choices, compile_graph
+
+    monkeypatch.setenv("TAPESCOPE_CACHE", str(tmp_path))
+    x = torch.randn(8, 16)
+    gm = make_fx(lambda x: F.softmax(x, -1))(x)
+    first = compile_graph(gm, (), Choices("max-autotune"))
+    assert torch.allclose(first(x), F.softmax(x, -1))
+    assert len(first.tried) == len(CANDIDATES) and len(list(tmp_path.glob("choice-*.json"))) == 1
+    second = compile_graph(gm, (), Choices("max-autotune"))
+    monkeypatch.setattr(second, "make", lambda c, make=second.make: made.append(c) or make(c))
+    made = []
+    second(x)
+    assert len(made) == 1 and second.tried == first.tried
+
+
+def test_a_second_process_finds_the_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("TAPESCOPE_CACHE", str(tmp_path))
+    assert not lowered(lambda x: x.exp() + 1, torch.randn(5)).cached
+    assert lowered(lambda x: x.exp() + 1, torch.randn(5)).cached

@@ -10,6 +10,7 @@ import ctypes
 import functools
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,10 @@ FLAGS = (
 """Optimisation that changes no result: no reordering of floating-point arithmetic, no contraction to fused operations."""
 
 
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+"""Comments name the user's lines: code that only moved is compiled already."""
+
+
 class CompilerFailed(RuntimeError):
     """The compiler refused a file; the message is what it said."""
 
@@ -47,7 +52,7 @@ class Compiler:
     def build(self, source: str, name: str, *, extra: tuple[str, ...] = ()) -> tuple[Path, bool]:
         """The shared object of a source, from the cache where it is there; and whether it was. Raises CompilerFailed."""
         flags = (*self.flags, *extra, *os.environ.get("TAPESCOPE_CFLAGS", "").split())
-        path = disk.folder() / f"{name}-{disk.key(source, self.version, ' '.join(flags), machine())}.so"
+        path = disk.folder() / f"{name}-{disk.key(_COMMENT.sub("", source), self.version, ' '.join(flags), machine())}.so"
         if path.exists():
             return path, True
         with tempfile.TemporaryDirectory(prefix="tapescope-") as work:

@@ -71,14 +71,14 @@ class Prepared:
 class Segment(Outputs):
     """A compiled program, called with the tensors (and numbers) of the graph's inputs."""
 
-    def __init__(self, assembly: Assembly):
+    def __init__(self, assembly: Assembly, flags: tuple[str, ...] = ()):
         compiler, threads = cc.find(), cc.threads()
         assert compiler is not None and threads is not None and HEADER is not None
         super().__init__(assembly)
         blas = cc.blas()
         self.file: File = write(assembly, blas is not None)
         began = time.perf_counter()
-        path, self.cached = compiler.build(self.file.text, "segment")
+        path, self.cached = compiler.build(self.file.text, "segment", extra=flags)
         self.seconds = time.perf_counter() - began
         self.path = path
         self.library = ctypes.CDLL(str(path))
