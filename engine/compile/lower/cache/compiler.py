@@ -52,7 +52,8 @@ class Compiler:
     def build(self, source: str, name: str, *, extra: tuple[str, ...] = ()) -> tuple[Path, bool]:
         """The shared object of a source, from the cache where it is there; and whether it was. Raises CompilerFailed."""
         flags = (*self.flags, *extra, *os.environ.get("TAPESCOPE_CFLAGS", "").split())
-        path = disk.folder() / f"{name}-{disk.key(_COMMENT.sub("", source), self.version, ' '.join(flags), machine())}.so"
+        identity = disk.key(_COMMENT.sub("", source), self.version, " ".join(flags), machine())
+        path = disk.folder() / f"{name}-{identity}.so"
         if path.exists():
             return path, True
         with tempfile.TemporaryDirectory(prefix="tapescope-") as work:
