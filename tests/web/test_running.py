@@ -18,6 +18,8 @@ def page(open_page: Callable):
 def test_a_recording_is_painted_and_the_same_numbers_come_from_this_page(page):
     recorded = [page.output(n) for n in range(page.page.locator(".cells > .cell").count())]
     assert "test accuracy 0.981" in "".join(recorded)
+    page.run(1)
+    page.done(1)  # the button works where the number of the recorded run stands
     page.page.click(".run-all")
     last = max(n for n, text in enumerate(recorded) if "accuracy" in text)
     page.done(last, timeout=120_000)
