@@ -22,6 +22,8 @@ from types import (
 )
 from typing import Any
 
+import numpy as np
+
 from ...autograd.node import Node as TapeNode
 from ...shapes import Size
 from ...tensor import Tensor
@@ -307,7 +309,7 @@ class Rebuilder:
                 raise Escapes(f"A {kind.__name__}", v)
             if not isinstance(v, SimpleNamespace):
                 return self.constant(v)
-        if kind.__name__ in ("device", "dtype", "layout", "memory_format"):
+        if kind.__name__ in ("device", "dtype", "layout", "memory_format") or isinstance(v, (np.dtype, np.generic)):
             return self.constant(v)
         return self.instance(v, kind)
 
