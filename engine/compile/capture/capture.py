@@ -140,7 +140,8 @@ class Capture:
             if type(result) is Returned:
                 # The function is over: what only it referred to goes now, generators with open `finally` clauses among it.
                 value, frame = result.value, None
-                self.frame.locals.clear()  # type: ignore[union-attr]
+                if self.frame is not None and not self.frame.program.is_generator:
+                    self.frame.locals.clear()
                 self.frame = None  # type: ignore[assignment]
                 result = None
             if domain.lost is not None:

@@ -700,3 +700,25 @@ def type_tests():
         return x + len(v), kinds, type(x).__name__, isinstance(3, int), issubclass(bool, int)
 
     return f, [(torch.ones(1), [1])]
+
+
+@program()
+def generator_function():
+    def f(x, n):
+        for i in range(n):
+            got = yield x * i
+            if got:
+                yield got
+
+    return f, [(torch.ones(1), 2), (torch.ones(1), 3)]
+
+
+@program(graphs=1)
+def mask_filled():
+    def f(x):
+        y = x.clone()
+        y[y > 0] = -1.0
+        y[x[:, 0] < 0] = 7
+        return y
+
+    return f, [(torch.randn(3, 2),)] * 2
