@@ -79,7 +79,9 @@ CALLS: dict[str, Any] = {
     "nn.functional.nll_loss": lambda f: f(grid(3, 4), index(3)),
     "nn.functional.cross_entropy": lambda f: f(grid(3, 4), index(3)),
     "nn.functional.embedding_bag": lambda f: f(index(2, 2), grid(4, 3)),
-    "nn.functional.ctc_loss": lambda f: f(grid(6, 2, 4).log_softmax(2), torch.ones(2, 3, dtype=torch.int64), torch.tensor([6, 6]), torch.tensor([2, 1])),
+    "nn.functional.ctc_loss": lambda f: f(
+        grid(6, 2, 4).log_softmax(2), torch.ones(2, 3, dtype=torch.int64), torch.tensor([6, 6]), torch.tensor([2, 1])
+    ),
     "nn.functional.fold": lambda f: f(grid(1, 8, 9), (4, 4), 2),
     "nn.functional.unfold": lambda f: f(grid(1, 2, 4, 4), 2),
     "nn.functional.gaussian_nll_loss": lambda f: f(grid(3, 2), grid(3, 2), grid(3, 2)),
@@ -308,9 +310,9 @@ def attempts(key: str, function: Function) -> Iterator[Any]:
     """Calls to try, the likeliest first: functions of the function."""
     if key in CALLS:
         yield CALLS[key]
-    wanted = [
-        p for p in inspect.signature(function.call).parameters.values() if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]  # fmt: skip
+    parameters = inspect.signature(function.call).parameters.values()
+    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    wanted = [p for p in parameters if p.default is p.empty and p.kind in by_place]
     for shape in SHAPES:
         choices = []
         for p in wanted:
@@ -340,7 +342,11 @@ def _flat(value: Any) -> Iterator[Any]:
 def named_in(function: Any, seen: set[int]) -> Iterator[Op]:
     """The primitives that a function's code names, and those of the functions that it names in the engine."""
     function = inspect.unwrap(function)
-    if id(function) in seen or not isinstance(function, types.FunctionType) or "tapescope" not in (function.__module__ or ""):
+    if (
+        id(function) in seen
+        or not isinstance(function, types.FunctionType)
+        or "tapescope" not in (function.__module__ or "")
+    ):
         return
     seen.add(id(function))
     cells = [c.cell_contents for c in function.__closure__ or () if _filled(c)]
@@ -368,7 +374,11 @@ def row(key: str, function: Function, kernels: _Table, unknown: list[str]) -> st
     differentiable, ran = found
     host = sorted(n for n in ran if not on_device(n, kernels))
     forms = "".join(
-        [" .m" if function.method else "", " _" if function.inplace else "", " out" if "out" in inspect.signature(function.call).parameters else ""]
+        [
+            " .m" if function.method else "",
+            " _" if function.inplace else "",
+            " out" if "out" in inspect.signature(function.call).parameters else "",
+        ]
     )
     names = ", ".join(f"`{n}`" for n in (function.name, *function.aliases))
     gradient = "yes" if differentiable else "–"
@@ -405,7 +415,9 @@ def page(unknown: list[str] | None = None) -> str:
     with warnings.catch_warnings(), contextlib.redirect_stdout(None):
         warnings.simplefilter("ignore")
         for space, title in SPACES.items():
-            entries = sorted(((k, f) for k, f in FUNCTIONS.items() if home(f) == space), key=lambda e: e[1].name.lower())
+            entries = sorted(
+                ((k, f) for k, f in FUNCTIONS.items() if home(f) == space), key=lambda e: e[1].name.lower()
+            )
             if entries:
                 lines += ["", f"## {title}", "", "| name | forms | gradient | WebGPU |", "| --- | --- | --- | --- |"]
                 lines += [row(k, f, kernels, unknown) for k, f in entries]

@@ -42,11 +42,22 @@ def keys() -> str:
         "`docs/make_reference.py`.",
     ]
     for group in actions.GROUPS:
-        lines += ["", f"## {group}", "", "| command | command mode | edit mode | panel | what it does | name |", "| --- | --- | --- | --- | --- | --- |"]
+        lines += [
+            "",
+            f"## {group}",
+            "",
+            "| command | command mode | edit mode | panel | what it does | name |",
+            "| --- | --- | --- | --- | --- | --- |",
+        ]
         for action in actions.ACTIONS:
             if action.group == group:
-                shown = [f"`{t}`".replace(", ", "`, `") if (t := actions.key_text(action, m)) else "" for m in ("command", "edit", "inspector")]
-                lines.append(f"| {cell(action.label)} | {' | '.join(map(_bars, shown))} | {cell(action.help)} | `{action.name}` |")
+                shown = [
+                    f"`{t}`".replace(", ", "`, `") if (t := actions.key_text(action, m)) else ""
+                    for m in ("command", "edit", "inspector")
+                ]
+                lines.append(
+                    f"| {cell(action.label)} | {' | '.join(map(_bars, shown))} | {cell(action.help)} | `{action.name}` |"
+                )
     return "\n".join(lines) + "\n"
 
 
@@ -109,7 +120,7 @@ def records() -> str:
         "x = torch.ones(2, requires_grad=True)",
         "(x * 3).sum().backward()",
         "stop()",
-        'print([(r.kind, r.op) for r in seen])',
+        "print([(r.kind, r.op) for r in seen])",
         "```",
         "",
         "```text",
@@ -126,7 +137,12 @@ def records() -> str:
     lines += ["", "## Kinds of records"]
     for kind, record in observe.RECORDS.items():
         lines += ["", f"### `{kind}`", "", prose(record), "", *_fields(record)]
-    lines += ["", "## Gathered forms", "", "Versioned dictionaries that views read; also what the MIME types of a displayed object hold."]
+    lines += [
+        "",
+        "## Gathered forms",
+        "",
+        "Versioned dictionaries that views read; also what the MIME types of a displayed object hold.",
+    ]
     for function, mime in (
         (observe.tape_json, observe.TAPE_MIME), (observe.capture_json, observe.CAPTURE_MIME), (observe.kernels_json, observe.KERNELS_MIME),
     ):  # fmt: skip
@@ -171,7 +187,11 @@ def _fields(thing: Any) -> list[str]:
     shown = [f for f in dataclasses.fields(thing) if not f.name.startswith("_")]
     if not shown:
         return []
-    return ["| field | type | default |", "| --- | --- | --- |", *(f"| `{f.name}` | `{_bars(str(f.type))}` | {_default(f)} |" for f in shown)]
+    return [
+        "| field | type | default |",
+        "| --- | --- | --- |",
+        *(f"| `{f.name}` | `{_bars(str(f.type))}` | {_default(f)} |" for f in shown),
+    ]
 
 
 def _default(field: dataclasses.Field[Any]) -> str:
@@ -203,7 +223,12 @@ def _documented(function: Callable[..., Any]) -> list[str]:
     return out[:-1]
 
 
-PAGES: dict[str, Callable[[], str]] = {"keys.md": keys, "options.md": options, "records.md": records, "messages.md": protocol}
+PAGES: dict[str, Callable[[], str]] = {
+    "keys.md": keys,
+    "options.md": options,
+    "records.md": records,
+    "messages.md": protocol,
+}
 """The pages, and what makes them."""
 
 

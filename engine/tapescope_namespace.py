@@ -4,6 +4,7 @@
     torch.tapescope.view(loss).save("tape.svg") # or .dot, .txt, .json
     torch.tapescope.view(compiled)              # what compile captured, and its kernels
     torch.tapescope.failed()                    # the tape up to the operator that failed last
+    torch.tapescope.advice()                    # what to try after the last error
 
 Pictures are drawn by renderers that are looked up by the entry point group `tapescope.renderers`; without one the
 records themselves can still be had as JSON.
@@ -16,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .advice import advice
 from .autograd.failure import failed_tape as _failed_tape
 from .autograd.failure import last_error as _last_error
 from .autograd.snapshot import snapshot as _snapshot
@@ -23,7 +25,7 @@ from .display import module_json as _module_json
 from .display import renderer as _renderer
 from .tensor import Tensor as _Tensor
 
-__all__ = ["View", "failed", "records", "view"]
+__all__ = ["View", "advice", "failed", "records", "view"]
 
 ENDINGS = ("svg", "dot", "txt", "json")
 """What `View.save` can write, by the ending of the file's name."""

@@ -312,7 +312,8 @@ class Tensor:
                 raise RuntimeError("assigned grad has data located on a different device")
             if value.shape != self.shape:
                 raise RuntimeError(
-                    f"assigned grad has data of a different size: {list(value.shape)} for {list(self.shape)}"
+                    f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. "
+                    "Please ensure that the gradient and the tensor are the same size"
                 )
         self._grad = value
 
@@ -479,14 +480,20 @@ class Tensor:
             raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
         return bool(self.item())
 
+    def _only(self) -> Any:
+        """The value of a tensor of one element, for Python's conversions; raises ValueError for any other."""
+        if self.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._only())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._only())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._only())
 
     def __index__(self) -> int:
         if self._dtype.category > dtypes.INTEGRAL or self.numel() != 1 or (self._dtype is dtypes.bool_ and self.ndim):

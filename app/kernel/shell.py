@@ -34,7 +34,7 @@ from .cellnames import cell_filename, parse_cell_filename
 from .figures import figure_bundle
 from .interrupts import Interrupts
 from .messages import ClearOutput, DisplayData, Error, ExecuteResult, Message, Stream
-from .torch_name import explain_missing_name
+from .torch_name import ENGINE, explain_missing_name
 
 MAX_TEXT = 1_000_000
 """Characters of one text output; the middle of a longer one is left out."""
@@ -433,8 +433,9 @@ class Shell(InteractiveShell):
         elif isinstance(error, BaseExceptionGroup) and not isinstance(error, SyntaxError):
             self._showtraceback(etype, error, traceback.format_exception(etype, error, _without_kernel(trace)))
         else:
-            sentence = explain_missing_name(error) if error is not None else None
-            if sentence is not None and error is not None and sentence not in getattr(error, "__notes__", ()):
+            told = (explain_missing_name(error), _advice(error)) if error is not None else ()
+            sentence = "\n".join(filter(None, told))
+            if sentence and error is not None and sentence not in getattr(error, "__notes__", ()):
                 error.add_note(sentence)
             verbose = self.InteractiveTB.mode == "Verbose"  # %xmode Verbose shows the engine's frames, too
             exc_tuple = (etype, error, _without_kernel(trace, engine=verbose))
@@ -464,6 +465,12 @@ class Shell(InteractiveShell):
         where = f" in line {line}" if line else ""
         code = "" if error.code is None else f" with {error.code!r}"
         return f"The cell left by SystemExit{code}{where}. The kernel keeps running, with all its variables."
+
+
+def _advice(error: BaseException) -> str | None:
+    """What to try after an error of the engine's; None where nothing is known, or the engine is not loaded."""
+    engine = sys.modules.get(f"{ENGINE}.advice")
+    return (engine.advice(error) or None) if engine is not None else None
 
 
 def _without_kernel(trace: TracebackType | None, engine: bool = False) -> TracebackType | None:

@@ -126,7 +126,9 @@ def stage(folder: Path) -> None:
             waiting.append(linked)
             return match[1] + os.path.relpath(staged(linked), Path(staged(path)).parent)
 
-        place.write_text(outside_code(path.read_text(encoding="utf-8"), lambda t, f=turned: LINK.sub(f, t)), encoding="utf-8")
+        place.write_text(
+            outside_code(path.read_text(encoding="utf-8"), lambda t, f=turned: LINK.sub(f, t)), encoding="utf-8"
+        )
     lines = ['  - "Start": index.md']
     for title, entries in NAVIGATION.items():
         lines.append(f'  - "{title}":')

@@ -6,6 +6,7 @@ so it costs nothing until somebody asks.  The form is that of `observe.tape_json
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from types import FrameType
@@ -28,15 +29,11 @@ def failed_tape(error: BaseException, limit: int = NODE_LIMIT) -> dict[str, Any]
     Its entry "error" is {"op", "message", "module", "source", "inputs"}; each input is {"name", "node" (the id it comes
     from, or None), "shape", "dtype", "device", "disagrees"}.  At most `limit` nodes, the newest.
     """
-    frames = _frames(error)
-    outside = max((i for i, f in enumerate(frames) if not _in_engine(f)), default=-1)
-    # a module of the engine is a caller as well: the operator is what it called
-    modules = f"{ENGINE_FOLDER}nn"
-    caller = max((i for i, f in enumerate(frames) if not _in_engine(f) or _is_forward(f, modules)), default=-1)
-    called = frames[caller + 1 :]
-    operands = next((found for f in called if (found := _operands(f))), [])
-    if outside < 0 or not operands:
+    found = _call(error)
+    if found is None:
         return None
+    frames, outside, caller, operands = found
+    called = frames[caller + 1 :]
     message = str(error)
     wrong = _disagreeing([t for _, t in operands], message)
     inputs = []
@@ -56,6 +53,29 @@ def failed_tape(error: BaseException, limit: int = NODE_LIMIT) -> dict[str, Any]
         "source": source.to_json() if source is not None else None, "inputs": inputs,
     }  # fmt: skip
     return tape
+
+
+def failed_call(error: BaseException) -> tuple[str, str, list[tuple[str, Tensor]]] | None:
+    """The operator that raised `error`: its name, the path of its module, and its tensors by the names of its parameters.
+
+    None where the error did not arise in an operator on tensors.
+    """
+    found = _call(error)
+    if found is None:
+        return None
+    frames, _, caller, operands = found
+    return _operator(frames[caller + 1 :]), _module(frames), operands
+
+
+def _call(error: BaseException) -> tuple[list[FrameType], int, int, list[tuple[str, Tensor]]] | None:
+    """The frames of an error, which of them is the innermost of the user's and which called the operator, and its tensors."""
+    frames = _frames(error)
+    outside = max((i for i, f in enumerate(frames) if not _in_engine(f)), default=-1)
+    # a module of the engine is a caller as well: the operator is what it called
+    modules = f"{ENGINE_FOLDER}nn"
+    caller = max((i for i, f in enumerate(frames) if not _in_engine(f) or _is_forward(f, modules)), default=-1)
+    operands = next((found for f in frames[caller + 1 :] if (found := _operands(f))), [])
+    return (frames, outside, caller, operands) if outside >= 0 and operands else None
 
 
 def _frames(error: BaseException) -> list[FrameType]:
@@ -87,14 +107,25 @@ def _operands(frame: FrameType) -> list[tuple[str, Tensor]]:
     """The tensors among a frame's arguments, in order, those in a tuple or list one by one."""
     code, values = frame.f_code, frame.f_locals
     count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4)  # 4: *args
+    inner = _parameters(values.get("function"))  # of a function that passes on to it what it is given
     found: list[tuple[str, Tensor]] = []
     for name in code.co_varnames[:count]:
         value = values.get(name)
         if isinstance(value, Tensor):
             found.append((name, value))
         elif isinstance(value, (tuple, list)):
-            found += [(f"{name}[{i}]", v) for i, v in enumerate(value[:_MOST_LOCALS]) if isinstance(v, Tensor)]
+            given = inner if name == "args" else ()
+            found += [
+                (given[i] if i < len(given) else f"{name}[{i}]", v)
+                for i, v in enumerate(value[:_MOST_LOCALS])
+                if isinstance(v, Tensor)
+            ]
     return found
+
+
+def _parameters(function: Any) -> tuple[str, ...]:
+    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    return () if code is None else code.co_varnames[: code.co_argcount]
 
 
 def _operator(frames: list[FrameType]) -> str:

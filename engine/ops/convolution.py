@@ -16,7 +16,7 @@ import numpy as np
 from .. import dispatch
 from ..shapes import numel
 from ..tensor import Tensor
-from .declare import operator, tensor_argument
+from .declare import c_name, operator, tensor_argument
 from .gradients import conj
 from .table import Op
 from .windows import Ints, blocks, ints, offsets, padded_copy, strided
@@ -449,13 +449,13 @@ def _check_transposed(sizes: Ints, kernel: Ints, stride: Ints, padding: Ints, di
 
 
 def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    if bias is not None and bias._dtype is not input._dtype:
+        names = c_name(input._dtype), c_name(bias._dtype)
+        raise RuntimeError(f"Input type ({names[0]}) and bias type ({names[1]}) should be the same")
     if input._dtype is not weight._dtype:
         raise RuntimeError(
             f"expected scalar type {dispatch.type_name(input._dtype)} but found {dispatch.type_name(weight._dtype)}"
         )
-    if bias is not None and bias._dtype is not input._dtype:
-        names = [dispatch.type_name(t._dtype).lower() for t in (input, bias)]
-        raise RuntimeError(f"Input type ({names[0]}) and bias type ({names[1]}) should be the same")
     if input._dtype.category == 0:
         raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
 

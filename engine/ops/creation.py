@@ -18,7 +18,7 @@ from ..device import resolve
 from ..shapes import Size, broadcast_shapes, contiguous_strides, is_contiguous
 from ..state import state
 from ..tensor import Tensor, wrap
-from .declare import into, operator, tensor_argument
+from .declare import dtype_argument, into, operator, tensor_argument
 from .table import Op
 
 # -- from Python data and numpy -----------------------------------------------------------------
@@ -134,11 +134,7 @@ def _walk(data: Any) -> tuple[tuple[int, ...], list[Any]]:
         elif isinstance(v, str):
             raise ValueError(f"too many dimensions '{type(v).__name__}'")
         else:
-            raise (
-                TypeError(f"must be real number, not {type(v).__name__}")
-                if v is not None
-                else RuntimeError(f"Could not infer dtype of {type(v).__name__}")
-            )
+            raise RuntimeError(f"Could not infer dtype of {type(v).__name__}")
     return tuple(shape), leaves
 
 
@@ -174,7 +170,9 @@ def tensor(
         )
         out = data.detach().clone().to(device=device if device is not None else data.device, dtype=dtype or data.dtype)
         return out.requires_grad_(requires_grad)
-    array, kind = _to_array(data, dtype)
+    array, kind = _to_array(data, dtype_argument(dtype))
+    if requires_grad and kind.category < dtypes.FLOATING:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     home = backend_of(resolve(device).type)
     if array.dtype != kind.numpy:
         array = backend_of("cpu").cast(array, kind)
@@ -269,7 +267,7 @@ def _overflow(kind: Any) -> RuntimeError:
 
 
 def _made(shape: tuple[int, ...], value: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
-    kind = dtype or dtypes.get_default_dtype()
+    kind = dtype_argument(dtype) or dtypes.get_default_dtype()
     home = backend_of(resolve(device).type)
     if not hasattr(value, "free_symbols"):
         value = value if value == 0 or value == 1 else number_as(value, kind)
@@ -290,7 +288,7 @@ def of_array(array: np.ndarray, kind: Any, device: Any = None, requires_grad: bo
 def empty(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
           pin_memory: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
     """A tensor with unspecified elements."""
-    kind = dtype or (dtypes.get_default_dtype() if out is None else out.dtype)
+    kind = dtype_argument(dtype) or (dtypes.get_default_dtype() if out is None else out.dtype)
     home = backend_of(resolve(device).type)
     made = wrap(home.empty(_sizes(size), kind), kind, home)
     if out is not None:
@@ -532,7 +530,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     The tensor itself where nothing changes, unless `copy=True`.
     """
-    where, kind = kwargs.get("device"), kwargs.get("dtype")
+    where, kind = kwargs.get("device"), dtype_argument(kwargs.get("dtype"))
     for a in args:
         if isinstance(a, dtypes.dtype):
             kind = a

@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import dispatch
 from ..autograd.node import ENGINE_FOLDER
+from ..dtypes import dtype as DType
 from ..state import state
 from ..tensor import Tensor
 from . import places
@@ -299,4 +300,11 @@ def tensor_argument(function: str, name: str, position: int, value: Any) -> Tens
         raise TypeError(
             f"{function}(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
         )
+    return value
+
+
+def dtype_argument(value: Any) -> Any:
+    """A `dtype=` argument if it is a dtype or None; raises PyTorch's TypeError otherwise."""
+    if value is not None and not isinstance(value, DType):
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(value).__name__}")
     return value

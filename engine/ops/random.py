@@ -16,7 +16,7 @@ from ..numerics.blocks import blockwise
 from ..shapes import Size
 from ..tensor import Tensor, wrap
 from .creation import METHODS, _sizes
-from .declare import into, operator, tensor_argument
+from .declare import dtype_argument, into, operator, tensor_argument
 from .table import Op
 
 
@@ -64,7 +64,7 @@ def _multinomial(a: np.ndarray, weights: np.ndarray, count: int, replacement: bo
 
 
 def _float_type(dtype: Any, name: str) -> Any:
-    kind = dtype or dtypes.get_default_dtype()
+    kind = dtype_argument(dtype) or dtypes.get_default_dtype()
     if kind.category < dtypes.FLOATING:
         raise RuntimeError(f"\"{name}\" not implemented for '{dispatch.type_name(kind)}'")
     return kind

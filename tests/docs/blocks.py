@@ -69,7 +69,10 @@ def blocks(page: Path) -> list[Block]:
 def fits(expected: str, printed: str) -> bool:
     """Whether `printed` is `expected`, whose `...` stand for anything; spaces at the ends of lines do not count."""
     parts = [re.escape(p) for p in "\n".join(line.rstrip() for line in expected.strip().splitlines()).split("...")]
-    return re.fullmatch(".*?".join(parts), "\n".join(line.rstrip() for line in printed.strip().splitlines()), re.DOTALL) is not None
+    return (
+        re.fullmatch(".*?".join(parts), "\n".join(line.rstrip() for line in printed.strip().splitlines()), re.DOTALL)
+        is not None
+    )
 
 
 def run_page(page: Path) -> list[str]:
@@ -102,7 +105,9 @@ def run_page(page: Path) -> list[str]:
             problems.append(f"{where}: {error}")
         except BaseException as error:
             last = "".join(traceback.format_exception_only(error))
-            line = next((f.lineno for f in reversed(traceback.extract_tb(error.__traceback__)) if where in f.filename), 0)
+            line = next(
+                (f.lineno for f in reversed(traceback.extract_tb(error.__traceback__)) if where in f.filename), 0
+            )
             problems.append(f"{where} (line {line} of the block): {last}")
     return problems
 
@@ -136,7 +141,9 @@ def run_console(block: Block) -> None:
         )  # fmt: skip
         assert done.returncode in (0, 141), f"`{command}` failed ({done.returncode}): {done.stderr[-800:]}"
         if expected:
-            assert fits("\n".join(expected), done.stdout), f"`{command}` printed\n{done.stdout}\ninstead of\n" + "\n".join(expected)
+            assert fits("\n".join(expected), done.stdout), (
+                f"`{command}` printed\n{done.stdout}\ninstead of\n" + "\n".join(expected)
+            )
 
 
 def main(names: list[str]) -> int:
@@ -164,7 +171,9 @@ def main(names: list[str]) -> int:
                 finally:
                     os._exit(code)
             _, status = os.waitpid(child, 0)
-            results[name] = json.loads(report.read_text()) if report.exists() else [f"the process ended with status {status}"]
+            results[name] = (
+                json.loads(report.read_text()) if report.exists() else [f"the process ended with status {status}"]
+            )
     json.dump(results, sys.stdout)
     return 0
 

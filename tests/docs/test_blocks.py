@@ -13,7 +13,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 
-from blocks import blocks, fits  # noqa: E402
+from blocks import blocks, fits
 
 FRAGMENTS = {
     "docs/views.md": "shows calls on a `loss` of the reader's own",
@@ -27,7 +27,13 @@ FRAGMENTS = {
 LANGUAGES = {"python", "console", "text", "json", "toml", "yaml", "wgsl", "javascript", "html", "css", ""}
 PAGES = sorted(
     p.relative_to(ROOT).as_posix()
-    for p in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
+    for p in [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "SECURITY.md",
+        ROOT / "CHANGELOG.md",
+        *(ROOT / "docs").rglob("*.md"),
+    ]
     if p.exists()
 )
 RUN = [p for p in PAGES if p not in FRAGMENTS and any(b.language in ("python", "console") for b in blocks(ROOT / p))]

@@ -26,7 +26,11 @@ def site() -> ModuleType:
 
 def markdown() -> list[Path]:
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.split()
     return [ROOT / name for name in listed if (ROOT / name).exists()]
 
@@ -41,9 +45,15 @@ def anchors(page: Path) -> set[str]:
 def test_links_lead_to_files(site: ModuleType):
     broken = []
     for page in markdown():
+
         def look(text: str, page: Path = page) -> str:
-            broken.extend(f"{page.relative_to(ROOT)}: {m[2]}" for m in site.LINK.finditer(text) if not (page.parent / m[2]).exists())
+            broken.extend(
+                f"{page.relative_to(ROOT)}: {m[2]}"
+                for m in site.LINK.finditer(text)
+                if not (page.parent / m[2]).exists()
+            )
             return text
+
         site.outside_code(page.read_text(encoding="utf-8"), look)
     assert not broken
 
@@ -92,8 +102,13 @@ def test_requests_to_other_servers_are_found(site: ModuleType, tmp_path: Path):
     assert [f.partition(":")[0] for f in site.foreign_requests(tmp_path)] == ["b.html", "c.css"]
 
 
-@pytest.mark.skipif(importlib.util.find_spec("material") is None, reason="the extra `docs` is not installed; `make docs` builds the site")
+@pytest.mark.skipif(
+    importlib.util.find_spec("material") is None,
+    reason="the extra `docs` is not installed; `make docs` builds the site",
+)
 def test_the_site_builds_without_a_warning(tmp_path: Path):
-    done = subprocess.run([sys.executable, ROOT / "docs" / "site" / "build.py", tmp_path / "site"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs" / "site" / "build.py", tmp_path / "site"], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "site" / "index.html").exists() and (tmp_path / "site" / "search" / "search_index.json").exists()

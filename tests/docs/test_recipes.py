@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 
-from blocks import Block, blocks  # noqa: E402
+from blocks import Block, blocks
 
 ROOMS = ("app", "engine", "graphviz_views", "webgpu_kernels")
 RECIPES = sorted(p.stem for p in (ROOT / "docs" / "contribute").glob("*.md") if p.stem != "tests")
@@ -74,7 +74,9 @@ def follow(page: Path, copy: Path) -> None:
         elif block.language == "console":
             for line in block.text.splitlines():
                 if line.startswith("$ "):
-                    done = subprocess.run(["bash", "-c", line[2:]], cwd=copy, env=environment, capture_output=True, text=True, timeout=150)
+                    done = subprocess.run(
+                        ["bash", "-c", line[2:]], cwd=copy, env=environment, capture_output=True, text=True, timeout=150
+                    )
                     assert done.returncode == 0, f"`{line[2:]}`\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
 
 
