@@ -134,7 +134,9 @@ def _gpt(torch: Any, device: str) -> Any:
 
         def forward(self, x: Any, mask: Any) -> Any:
             n, length, _ = x.shape
-            q, k, v = self.qkv(self.ln1(x)).reshape(n, length, 3, heads, width // heads).permute(2, 0, 3, 1, 4).unbind(0)
+            q, k, v = (
+                self.qkv(self.ln1(x)).reshape(n, length, 3, heads, width // heads).permute(2, 0, 3, 1, 4).unbind(0)
+            )
             scores = (q @ k.transpose(-2, -1)) * (1 / math.sqrt(width // heads)) + mask
             mixed = F.softmax(scores, dim=-1) @ v
             x = x + self.proj(mixed.permute(0, 2, 1, 3).reshape(n, length, width))
@@ -208,7 +210,11 @@ def main() -> None:
         for engine, python in engines.items()
     }  # fmt: skip
     columns = [(engine, mode) for engine in workers for mode in MODES[engine]]
-    print(f"{'program':16}" + "".join(f"{e + ' ' + m:>20}" for e, m in columns) + f"{'to best torch':>15}{'first call, s':>15}")
+    print(
+        f"{'program':16}"
+        + "".join(f"{e + ' ' + m:>20}" for e, m in columns)
+        + f"{'to best torch':>15}{'first call, s':>15}"
+    )
     for name in args.only.split(","):
         found: dict[tuple[str, str], list[float]] = {c: [] for c in columns}
         first = 0.0

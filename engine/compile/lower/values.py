@@ -56,7 +56,20 @@ class Slot:
 class Value:
     """An array as a formula. `origins` are the names of the graph nodes that it computes, or a part of them."""
 
-    __slots__ = ("_numel", "args", "data", "dtype", "id", "kind", "order", "origins", "pinned", "shape", "start", "strides")
+    __slots__ = (
+        "_numel",
+        "args",
+        "data",
+        "dtype",
+        "id",
+        "kind",
+        "order",
+        "origins",
+        "pinned",
+        "shape",
+        "start",
+        "strides",
+    )
 
     def __init__(self, id: int, kind: str, shape: tuple[Ix, ...], dtype: str, args: tuple[Value, ...], data: Any):
         self.id, self.kind, self.shape, self.dtype, self.args, self.data = id, kind, shape, dtype, args, data

@@ -13,10 +13,18 @@ R = torch.randn
 
 PROGRAMS = {
     "softmax": (lambda x: F.softmax(x * 2, -1), True, [(R(n, m),) for n, m in ((5, 7), (40, 100), (3, 9000), (2, 2))]),
-    "layer norm": (lambda x: F.layer_norm(x, (32,)), {0: (0, 1)}, [(R(n, m, 32),) for n, m in ((5, 7), (40, 100), (2, 3))]),
+    "layer norm": (
+        lambda x: F.layer_norm(x, (32,)),
+        {0: (0, 1)},
+        [(R(n, m, 32),) for n, m in ((5, 7), (40, 100), (2, 3))],
+    ),
     "product and sum": (lambda x, w: F.relu(x @ w.t()).sum(0), {0: (0,)}, [(R(n, 16), R(8, 16)) for n in (4, 5, 700)]),
     "reshape": (lambda x: x.reshape(x.shape[0], -1).mean(1), {0: (0,)}, [(R(n, 4, 6),) for n in (4, 5, 700)]),
-    "transpose": (lambda x: (x.transpose(0, 1) + 1).contiguous().view(-1), True, [(R(n, m),) for n, m in ((4, 5), (7, 3))]),
+    "transpose": (
+        lambda x: (x.transpose(0, 1) + 1).contiguous().view(-1),
+        True,
+        [(R(n, m),) for n, m in ((4, 5), (7, 3))],
+    ),
     "cat": (lambda x, y: torch.cat([x, y], 0) * 2, True, [(R(n, 3), R(m, 3)) for n, m in ((4, 5), (7, 3))]),
     "sum": (lambda x: x.sum(), True, [(R(n),) for n in (4, 5, 70_000)]),
     "index": (lambda x, i: x[i], True, [(R(n, 4), torch.randint(0, 4, (m,))) for n, m in ((4, 5), (9, 20))]),

@@ -35,7 +35,12 @@ def library(tmp_path_factory):
 def points():
     r = np.random.default_rng(0)
     edges = [0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 88.7, 89, -87.5, 1e-30, -1e-30, 40, -40, 9.9, -9.9]
-    spread = [r.uniform(-12, 12, 60_000), r.uniform(-80, 88, 20_000), r.uniform(-1.5, 1.5, 60_000), 10.0 ** r.uniform(-37, 38, 40_000)]
+    spread = [
+        r.uniform(-12, 12, 60_000),
+        r.uniform(-80, 88, 20_000),
+        r.uniform(-1.5, 1.5, 60_000),
+        10.0 ** r.uniform(-37, 38, 40_000),
+    ]
     return np.concatenate([*spread, -(10.0 ** r.uniform(-37, 0, 20_000)), edges]).astype(np.float32)
 
 

@@ -36,7 +36,16 @@ def test_layer_norm_with_its_backward_is_one_kernel():
 
 
 def test_batch_norm_is_one_kernel():
-    assert len(kernels(check(lambda x, w, b: F.batch_norm(x, None, None, w, b, True), torch.randn(4, 3, 5, 5), leaf(3), leaf(3)))) == 1
+    assert (
+        len(
+            kernels(
+                check(
+                    lambda x, w, b: F.batch_norm(x, None, None, w, b, True), torch.randn(4, 3, 5, 5), leaf(3), leaf(3)
+                )
+            )
+        )
+        == 1
+    )
 
 
 def test_chain_with_its_backward_is_one_kernel():
@@ -88,7 +97,9 @@ def test_training_step():
     assert not segment.file.python, "everything runs in one call of C"
     assert len(segment.file.entries) == 1
     assert not segment.assembly.copied, "all state is written where it is"
-    assert not any("transpose" in k or "_view" in k for k in kernels(segment)), "products give gradients in the parameters' order"
+    assert not any("transpose" in k or "_view" in k for k in kernels(segment)), (
+        "products give gradients in the parameters' order"
+    )
 
 
 def test_every_refusal_has_a_reason():
@@ -114,7 +125,9 @@ def test_memory_is_used_again():
 
 
 def test_passes_are_counted():
-    segment = lowered(lambda x: (x.exp() * 1 + x.exp() * 1) / 1 - (-x) + x.to(torch.float64).to(torch.float32), torch.randn(4))
+    segment = lowered(
+        lambda x: (x.exp() * 1 + x.exp() * 1) / 1 - (-x) + x.to(torch.float64).to(torch.float32), torch.randn(4)
+    )
     counted = segment.program.rewrites
     assert counted["times or divided by one"] >= 3 and counted["common subexpressions"] >= 1
     assert counted["casts there and back"] == 1

@@ -26,7 +26,10 @@ PROGRAMS = {
     ),
     "cross entropy": (lambda x: F.cross_entropy(x, torch.tensor([1, 0, 3])), [leaf(3, 4)]),
     "gelu": (lambda x, w: F.gelu(x * w).sum(0), [leaf(4, 3), leaf(3, seed=1)]),
-    "batch norm": (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), [leaf(3, 2, 2, 2), leaf(2, seed=1), leaf(2, seed=2)]),
+    "batch norm": (
+        lambda x, w, b: F.batch_norm(x, None, None, w, b, True),
+        [leaf(3, 2, 2, 2), leaf(2, seed=1), leaf(2, seed=2)],
+    ),
     "embedding": (lambda t: F.embedding(torch.tensor([0, 2, 2, 1]), t) ** 2, [leaf(3, 4)]),
     "split": (lambda x: (lambda a, b, c: a * b.tanh() - c)(*x.reshape(2, 3, 2).unbind(1)), [leaf(2, 6)]),
 }

@@ -15,7 +15,11 @@ def value(e, values):
     """The number that a polynomial is, with values for loop variables."""
     from tapescope.engine.compile.lower.loops.index import Ix, replace
 
-    return evaluate(replace(e, lambda a: ix(values[a[1]]) if a[0] == "v" else None, Arithmetic({})), {}) if isinstance(e, Ix) else e
+    return (
+        evaluate(replace(e, lambda a: ix(values[a[1]]) if a[0] == "v" else None, Arithmetic({})), {})
+        if isinstance(e, Ix)
+        else e
+    )
 
 
 def test_split_and_merged():

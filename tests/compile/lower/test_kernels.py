@@ -85,8 +85,14 @@ def test_rows(printer, dtype):
 
 def test_not_a_number_and_infinity(printer):
     x = torch.tensor([[1.0, float("nan"), 2.0], [float("inf"), -float("inf"), 0.0], [-0.0, 5.0, 1e-40]])
-    check(lambda x: (x.amax(1), x.amin(1), x.relu(), torch.maximum(x, x.flip(0)), x.isnan(), x.sum(1)), x, printer=printer)
-    check(lambda x: (torch.tanh(x), x.exp(), x.log(), x.sqrt(), torch.sigmoid(x), torch.erf(x), x.sign()), x, printer=printer)
+    check(
+        lambda x: (x.amax(1), x.amin(1), x.relu(), torch.maximum(x, x.flip(0)), x.isnan(), x.sum(1)), x, printer=printer
+    )
+    check(
+        lambda x: (torch.tanh(x), x.exp(), x.log(), x.sqrt(), torch.sigmoid(x), torch.erf(x), x.sign()),
+        x,
+        printer=printer,
+    )
 
 
 def test_indices(printer):
@@ -138,7 +144,9 @@ def test_writes_go_into_the_inputs(printer):
     for _ in range(3):
         agree(segment(*inputs), function(*others))
     agree(inputs, others)
-    assert all(t._data is d for t, d in zip(inputs, data, strict=True)) and inputs[0]._version == others[0]._version == 3
+    assert (
+        all(t._data is d for t, d in zip(inputs, data, strict=True)) and inputs[0]._version == others[0]._version == 3
+    )
     assert not segment.assembly.copied
 
 

@@ -30,7 +30,14 @@ UFUNCS = {
 }  # fmt: skip
 """numpy's names of functions, all of which take `out=`."""
 
-_REDUCERS = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum", "and": "logical_and", "or": "logical_or"}
+_REDUCERS = {
+    "sum": "add",
+    "prod": "multiply",
+    "max": "maximum",
+    "min": "minimum",
+    "and": "logical_and",
+    "or": "logical_or",
+}
 
 
 class Unprintable(NotImplementedError):
@@ -151,7 +158,8 @@ class Printer:
             else:
                 self._block([x])
         slots = sorted(
-            {self.slot(b) for b in k.buffers if b.dtype != "number" and b.role != "scratch"} | {self.slot(p) for p, *_ in k.combines}
+            {self.slot(b) for b in k.buffers if b.dtype != "number" and b.role != "scratch"}
+            | {self.slot(p) for p, *_ in k.combines}
         )
         head = [f"def {self.name}(m, n, g):", f"    # {', '.join(k.origins)}"]
         head += [f"    n_{name} = n[{self.symbol_slot(name)}]" for name in self._symbols()]
@@ -273,7 +281,8 @@ class Printer:
         if not missing:
             return None
         shape = ", ".join(
-            self.extent(v) if v in missing or v in self.depends.get(str(value.data), frozenset()) else "1" for v in self.axes
+            self.extent(v) if v in missing or v in self.depends.get(str(value.data), frozenset()) else "1"
+            for v in self.axes
         )
         comma = "," if len(self.axes) == 1 else ""
         return f"np.broadcast_to({self.operand(value)}, ({shape}{comma}))"
@@ -375,7 +384,11 @@ class Printer:
         self.depends[name] = used
         if x.op == "cast":
             kind = NUMPY[x.type]
-            self.add(f"{name} = ({args[0]} != 0)" if x.type == "bool" else f"{name} = np.asarray({args[0]}).astype(np.{kind})")
+            self.add(
+                f"{name} = ({args[0]} != 0)"
+                if x.type == "bool"
+                else f"{name} = np.asarray({args[0]}).astype(np.{kind})"
+            )
         elif x.op == "where":
             self.add(f"{name} = np.where({', '.join(args)})")
         elif x.op == "place":
@@ -400,7 +413,13 @@ class Printer:
                 continue
             name = str(a.data)
             self.uses[name] -= x.args.count(a)
-            if self.uses[name] <= 0 and name in self.own and self.types[name] == x.type and self.depends[name] == used and used:
+            if (
+                self.uses[name] <= 0
+                and name in self.own
+                and self.types[name] == x.type
+                and self.depends[name] == used
+                and used
+            ):
                 self.own.discard(name)
                 self.made.pop(name, None)
                 return f", out={name}"

@@ -56,7 +56,9 @@ class Printed:
 class Printer:
     """Prints one kernel. `code` gives the kernels' type code of a buffer in device memory."""
 
-    def __init__(self, kernel: Kernel, code: Callable[[Buffer], str], note: Callable[[tuple[str, ...]], str], name: str):
+    def __init__(
+        self, kernel: Kernel, code: Callable[[Buffer], str], note: Callable[[tuple[str, ...]], str], name: str
+    ):
         self.k, self.code, self.note, self.name = kernel, code, note, name
         self.bindings: dict[str, Binding] = {}
         self.words: list[tuple[str, Any]] = []
@@ -128,7 +130,13 @@ class Printer:
             good = n is not None and n % 4 == 0 and not any(isinstance(x, (Update, Loop, Start)) for x in s.body)
             mine: set[str] = set()
             for x in s.body:
-                place = x.place if isinstance(x, Store) else x.scalar.data[1] if isinstance(x, Let) and x.scalar.op == "load" else None
+                place = (
+                    x.place
+                    if isinstance(x, Store)
+                    else x.scalar.data[1]
+                    if isinstance(x, Let) and x.scalar.op == "load"
+                    else None
+                )
                 buffer = x.buffer if isinstance(x, Store) else x.scalar.data[0] if place is not None else None  # type: ignore[union-attr]
                 if isinstance(x, Let) and x.scalar.op in ("place", "clip"):
                     good = False
@@ -136,7 +144,11 @@ class Printer:
                     continue
                 atoms = place.atoms()
                 if any(a[0] in "/%r" and a[0] != "r" for a in atoms) or any(a[0] == "r" for a in atoms):
-                    good = good and s.variable not in place.variables() and all(a[0] == "r" for a in atoms if a[0] in "/%r")
+                    good = (
+                        good
+                        and s.variable not in place.variables()
+                        and all(a[0] == "r" for a in atoms if a[0] in "/%r")
+                    )
                     good = good and not any(isinstance(y, Let) and ("r", y.name) in atoms for y in s.body)
                     continue
                 if s.variable not in place.variables():
@@ -144,14 +156,23 @@ class Printer:
                     continue
                 rest = place.without((s.variable,))
                 aligned = all(c % 4 == 0 for c in rest.terms.values())
-                good = good and place.factor(s.variable).number == 1 and aligned and TYPES[codes[buffer.name]].itemsize == 4
+                good = (
+                    good
+                    and place.factor(s.variable).number == 1
+                    and aligned
+                    and TYPES[codes[buffer.name]].itemsize == 4
+                )
                 mine.add(buffer.name)
             if good and mine:
                 self.wide.add(id(s))
                 wide |= mine
         # A buffer that is written one element at a time somewhere is not bound in fours.
         for s in statements(self.k.body):
-            if isinstance(s, Store) and s.buffer.name in wide and not any(id(w) in self.wide and s in w.body for w in inner):
+            if (
+                isinstance(s, Store)
+                and s.buffer.name in wide
+                and not any(id(w) in self.wide and s in w.body for w in inner)
+            ):
                 narrow.add(s.buffer.name)
         if narrow & wide:
             self.wide.clear()
@@ -355,7 +376,9 @@ class Printer:
             binding = self.bindings[buffer.name]
             if binding.wide:
                 at = self.element(buffer, place)
-                return Typed(binding.type.load.replace("@", f"{binding.name}[({at}) / 4][({at}) % 4]"), binding.type.compute)
+                return Typed(
+                    binding.type.load.replace("@", f"{binding.name}[({at}) / 4][({at}) % 4]"), binding.type.compute
+                )
             return Typed(binding.load(self.element(buffer, place)), binding.type.compute)
         if x.op in ("ix", "size"):
             return Typed(self.index(x.data), "i32")

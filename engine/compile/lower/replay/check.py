@@ -49,7 +49,9 @@ class Checked:
                 continue
             x, y = (np.asarray(t.detach().cpu().numpy()) for t in (a, b))
             if x.shape != y.shape or x.dtype != y.dtype:
-                raise Mismatch(self._sentence(outputs, i, f"has shape {x.shape} and {x.dtype}, eager {y.shape} and {y.dtype}"))
+                raise Mismatch(
+                    self._sentence(outputs, i, f"has shape {x.shape} and {x.dtype}, eager {y.shape} and {y.dtype}")
+                )
             if x.tobytes() == y.tobytes() or not x.size:
                 continue
             if x.dtype.kind not in "fc":
@@ -60,7 +62,11 @@ class Checked:
             limit = TOLERANCES.get(a.dtype.name, 2e-5) * (scale + 1e-6)
             self.worst = max(self.worst, apart / (scale + 1e-6))
             if not apart <= limit or not np.array_equal(x[~finite], y[~finite], equal_nan=True):
-                raise Mismatch(self._sentence(outputs, i, f"is {apart:.3g} away from eager's, whose largest element is {scale:.3g}"))
+                raise Mismatch(
+                    self._sentence(
+                        outputs, i, f"is {apart:.3g} away from eager's, whose largest element is {scale:.3g}"
+                    )
+                )
 
     def _sentence(self, outputs: Any, i: int, what: str) -> str:
         name = str(outputs[i].plain) if i < len(outputs) else str(i)

@@ -91,7 +91,11 @@ class NumpySegment(Outputs):
         self.bound = [
             (i, assembly.slots[v]) for i, v in enumerate(self.program.inputs) if v is not None and v in assembly.slots
         ]
-        self.numbers = [(i, assembly.numbers[v]) for i, v in enumerate(self.program.inputs) if v is not None and v in assembly.numbers]
+        self.numbers = [
+            (i, assembly.numbers[v])
+            for i, v in enumerate(self.program.inputs)
+            if v is not None and v in assembly.numbers
+        ]
         self.memory: dict[tuple[int, ...], dict[int, np.ndarray]] = {}
         self.launches = 0
         self.times: dict[int, deque[float]] = {}
@@ -112,7 +116,12 @@ class NumpySegment(Outputs):
             for v in (*step.reads, *step.writes):
                 root = a.root(v)
                 s = a.slots.get(root)
-                if s is not None and s not in fresh and s not in given and root.kind not in ("constant", "item", "input"):
+                if (
+                    s is not None
+                    and s not in fresh
+                    and s not in given
+                    and root.kind not in ("constant", "item", "input")
+                ):
                     lives.setdefault(s, (root, []))[1].append(k)
         for o in a.copied:
             v = self.program.outputs[o].value
@@ -238,7 +247,9 @@ class NumpySegment(Outputs):
         shape = tuple(evaluate(n, values) for n in v.shape)
         if 0 in shape:
             return np.empty(shape, flat.dtype)
-        return np.ndarray(shape, flat.dtype, flat, evaluate(start, values) * size, tuple(evaluate(s, values) * size for s in steps))
+        return np.ndarray(
+            shape, flat.dtype, flat, evaluate(start, values) * size, tuple(evaluate(s, values) * size for s in steps)
+        )
 
     def _results(self, tensors: Any, values: Any, results: Any, items: Any, m: Any) -> Any:
         a, program = self.assembly, self.program

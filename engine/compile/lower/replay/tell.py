@@ -120,7 +120,9 @@ def describe(segment: Any, segment_id: str = "") -> list[dict[str, Any]]:
                 n = v.numel().number
                 moved += (n or 0) * BYTES.get(v.dtype, 8)
                 name = next(iter(v.origins), f"value_{v.id}")
-                arrays[side].append({"name": name, "shape": [_number(d) for d in v.shape], "dtype": NUMPY.get(v.dtype, v.dtype)})
+                arrays[side].append(
+                    {"name": name, "shape": [_number(d) for d in v.shape], "dtype": NUMPY.get(v.dtype, v.dtype)}
+                )
         work = step.kernel.work if step.kernel is not None else _multiplications(step)
         launch: dict[str, Any]
         if language == "wgsl":

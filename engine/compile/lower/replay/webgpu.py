@@ -41,7 +41,9 @@ class GpuSegment(Outputs):
         for k, step in enumerate(assembly.steps):
             if step.kind == "kernel":
                 assert step.kernel is not None
-                self.printed[k] = Printer(step.kernel, self._code, note, f"k{k}_{step.kernel.name.split('_', 1)[-1]}").print()
+                self.printed[k] = Printer(
+                    step.kernel, self._code, note, f"k{k}_{step.kernel.name.split('_', 1)[-1]}"
+                ).print()
         self.bound = [
             (i, assembly.slots[v]) for i, v in enumerate(self.program.inputs) if v is not None and v in assembly.slots
         ]
@@ -57,7 +59,11 @@ class GpuSegment(Outputs):
     def _lifetimes(self) -> None:
         """After which step the memory of each intermediate result is free."""
         a = self.assembly
-        keep = {a.slots[a.root(bare(o.value))] for o in self.program.outputs if o.value is not None and a.root(bare(o.value)) in a.slots}
+        keep = {
+            a.slots[a.root(bare(o.value))]
+            for o in self.program.outputs
+            if o.value is not None and a.root(bare(o.value)) in a.slots
+        }
         keep |= {s for _, s in self.bound}
         final: dict[int, int] = {}
         for k, step in enumerate(a.steps):
@@ -199,7 +205,9 @@ class GpuSegment(Outputs):
         _, steps, start = seen
         shape = tuple(evaluate(n, values) for n in v.shape)
         strides = tuple(evaluate(s, values) for s in steps)
-        return self.backend.view(GpuArray(array.block, array.dtype, (), (), array.offset), shape, strides, evaluate(start, values))
+        return self.backend.view(
+            GpuArray(array.block, array.dtype, (), (), array.offset), shape, strides, evaluate(start, values)
+        )
 
     def _product(self, step: Step, held: Any, values: Any) -> None:
         v = step.value
@@ -233,7 +241,9 @@ class GpuSegment(Outputs):
                 target = tensors[written[k]]
                 if k in a.copied:
                     array = self._array(base, held, values)
-                    shaped = GpuArray(array.block, array.dtype, target._data.shape, row_major(target._data.shape), array.offset)
+                    shaped = GpuArray(
+                        array.block, array.dtype, target._data.shape, row_major(target._data.shape), array.offset
+                    )
                     self.backend.copy(target._data, shaped)
                 if written[k] in program.counted:
                     target._storage.version += 1

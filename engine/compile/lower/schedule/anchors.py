@@ -136,7 +136,11 @@ def _limit(order: list[Value], anchors: set[Value], most: int) -> None:
             continue
         while True:
             found = set().union(*[seen(a) for a in v.args]) if v.args else set()
-            largest = max((a for a in v.args if a.kind in FLOATING_KINDS and a not in anchors), key=lambda a: len(reads[a]), default=None)
+            largest = max(
+                (a for a in v.args if a.kind in FLOATING_KINDS and a not in anchors),
+                key=lambda a: len(reads[a]),
+                default=None,
+            )
             if len(found) <= most or largest is None or len(reads[largest]) < 2:
                 break
             anchors.add(largest)

@@ -236,7 +236,9 @@ class _Scheduler:
         """How many buffers a kernel of the group binds at most."""
         reads = {v for v in group.reads if v.kind != "number"}
         mine = set(group.anchors)
-        return len(reads) + len([a for a in group.anchors if a in self.stored or not self.consumers.get(a, set()) <= mine])
+        return len(reads) + len(
+            [a for a in group.anchors if a in self.stored or not self.consumers.get(a, set()) <= mine]
+        )
 
     def _settle(self, unit: Unit, anchor: Value, leaves: Iterable[Value]) -> None:
         self.unit_of[anchor] = unit

@@ -190,11 +190,15 @@ class Group:
             if r.kind == "reduce":
                 self._consume(r)
         if self.rows_only and anchor.kind == "reduce":
-            over = frozenset(domain - {n for d, i in enumerate(index) if d not in anchor.data[1] for n in i.variables()})
+            over = frozenset(
+                domain - {n for d, i in enumerate(index) if d not in anchor.data[1] for n in i.variables()}
+            )
             if self.inner is None:
                 self.inner = over
             elif over != self.inner:
-                raise Refused("its sum runs over other loops than the kernel's rows, and threads of this device do not meet")
+                raise Refused(
+                    "its sum runs over other loops than the kernel's rows, and threads of this device do not meet"
+                )
         self._settle_rows(frozenset(domain))
         kept = tuple(i for d, i in enumerate(index) if anchor.kind != "reduce" or d not in anchor.data[1])
         self.anchors.append(anchor)

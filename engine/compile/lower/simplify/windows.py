@@ -27,11 +27,14 @@ def _padded(L: Lowering, x: Value, padding: Ints) -> Value:
     return L.values.new("embed", [n + 2 * p for n, p in zip(x.shape, around, strict=True)], x.dtype, (x,), (0, around))
 
 
-def _columns(L: Lowering, x: Value, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> tuple[Value, tuple[Ix, ...]]:
+def _columns(
+    L: Lowering, x: Value, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints
+) -> tuple[Value, tuple[Ix, ...]]:
     """The windows of x [N, C, ...] as [N, C * kernel, windows], and the numbers of windows."""
     rank = len(kernel)
     counts = tuple(
-        ix(((x.shape[2 + d].number or 0) + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1) // stride[d] + 1) for d in range(rank)
+        ix(((x.shape[2 + d].number or 0) + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1) // stride[d] + 1)
+        for d in range(rank)
     )
     n, c = x.shape[:2]
     if all(k == 1 for k in kernel) and all(s == 1 for s in stride) and not any(padding):
@@ -39,7 +42,11 @@ def _columns(L: Lowering, x: Value, kernel: Ints, stride: Ints, padding: Ints, d
     whole = _padded(L, x, padding)
     steps = strides_of(whole.shape)
     shape = (n, c, *map(ix, kernel), *counts)
-    strides = (*steps[:2], *[s * d for s, d in zip(steps[2:], dilation, strict=True)], *[s * t for s, t in zip(steps[2:], stride, strict=True)])
+    strides = (
+        *steps[:2],
+        *[s * d for s, d in zip(steps[2:], dilation, strict=True)],
+        *[s * t for s, t in zip(steps[2:], stride, strict=True)],
+    )
     windows = L.values.view(whole, shape, strides)
     return L.values.reshape(windows, (n, c * product(map(ix, kernel)), product(counts))), counts
 
@@ -102,9 +109,7 @@ def _max_pool(L: Lowering, args: Any, statics: Any, out: Any) -> Any:
     if kernel[0] * kernel[1] > 16:
         return None
     n, c, height, width = x.shape
-    counts = tuple(
-        ix(((s.number or 0) - k) // t + 1) for s, k, t in zip((height, width), kernel, stride, strict=True)
-    )
+    counts = tuple(ix(((s.number or 0) - k) // t + 1) for s, k, t in zip((height, width), kernel, stride, strict=True))
     steps = strides_of(x.shape)
     strides = (steps[0], steps[1], steps[2] * stride[0], steps[3] * stride[1])
     parts = [
@@ -154,6 +159,3 @@ def _max_pool_backward(L: Lowering, args: Any, statics: Any, out: Any) -> Any:
     hit = compare("eq", here, arg(1, "i64"))
     formula = Scalar("where", (hit, arg(0, g.dtype), lit(0, g.dtype)), g.dtype)
     return L.values.point(formula, (spread(g), spread(index)), (n, c, height, width))
-
-
-
