@@ -94,6 +94,7 @@ class Capture:
         self.interpreter = SymbolicInterpreter(self.domain)
         self.native = native
         self.recorder.place = self.place
+        self.recorder.step = lambda: self.domain.steps
         self.world.guards.place = lambda: self.place()[0]
         sources = self.world.sources
         self.frame = symbolic_chain(
@@ -297,6 +298,7 @@ def finish(
     id: str,
     before: dict[str, Any],
     after: dict[str, Any],
+    guarded: bool = True,
 ) -> Entry:
     """Write the entry's function."""
     world, recorder, domain = attempt.world, attempt.recorder, attempt.domain
@@ -362,6 +364,8 @@ def finish(
     entry.sources = world.sources
     relations = recorder.env.guards
     entry.relations = list(relations)
+    if not guarded:
+        entry.guards, relations = [], []
     entry.run, entry.text = writer.finish(entry.guards, recorder.symbols, relations, "segment")
     entry.operators = recorder.operators
     assert attempt.real is not None
@@ -389,7 +393,8 @@ def failed_run(entry: Entry, error: Exception, random_state: Any) -> None:
     """An operator raised while a graph ran: the segment is run again by Python, where that comes to the same.
 
     It does where nothing was written before the operator: then the error arises at the user's line, after the effects that stand before
-    it, and the user's `except` clauses see it. Raises `Rerun`, or returns.
+    it, and the user's `except` clauses see it (`Rerun`). Where something was written, the frames are put together as they stand at the
+    operator, from the values that the graph had (`Resume`).
     """
     gm = entry.graph
     at = gm.node_of(error)
@@ -399,10 +404,57 @@ def failed_run(entry: Entry, error: Exception, random_state: Any) -> None:
         if node.op.startswith("call") and node.is_impure() and not node.meta.get("switch") and not _repeatable(node):
             if is_random(node) and not node.meta.get("impure"):
                 continue
+            if at is not None and "step" in at.meta:
+                raise Resume(error, at.meta["step"], _values(gm, error))
             return
     if random_state is not None:
         default_generator.load_state_bytes(random_state)
     raise Rerun()
+
+
+def _values(gm: Any, error: BaseException) -> dict[str, Any]:
+    """The values of a graph's nodes at the moment at which it failed, by their names."""
+    trace, found = error.__traceback__, {}
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == gm.filename:
+            found = dict(trace.tb_frame.f_locals)
+        trace = trace.tb_next
+    return found
+
+
+class Resume(BaseException):
+    """The frames of the segment are to be resumed at the instruction of step `step`; `values` are those of the graph's nodes there."""
+
+    def __init__(self, error: Exception, step: int, values: dict[str, Any]) -> None:
+        super().__init__(str(error))
+        self.error, self.step, self.values = error, step, values
+
+
+def resume_point(
+    frame: Frame, labels: list[str], dynamic: Dynamic, all_dynamic: bool | None, native: Interpreter, module: str, scalars: bool, point: Resume
+) -> Entry:  # fmt: skip
+    """An entry that puts the frames together as they stand at a step, with given values in the place of the graph. Raises `Failed`."""
+    attempt = Capture(frame, labels, dynamic, all_dynamic, native, module, scalars)
+    before = {n: getattr(engine_state, n) for n in ("grad_enabled", "inference", "modes", "fakes")}
+    engine_state.fakes = attempt.recorder.backend
+    try:
+        kind, value, stop = attempt.run(point.step, Stop("exception", _said(point.error)))
+    finally:
+        after = {n: getattr(engine_state, n) for n in before}
+        for n, v in before.items():
+            setattr(engine_state, n, v)
+    if kind != "frames" or attempt.awkward(value) is not None:
+        raise Failed("the frames cannot be put together at the operator that failed")
+
+    def given(gm: Any, inputs: Any) -> Any:
+        names = [n.name for n in gm.graph.output_node.args[0]]
+        return lambda *xs: tuple([point.values[n] for n in names])
+
+    entry = finish(attempt, kind, value, stop, given, "", before, after, guarded=False)
+    attempt.dispose()
+    for n in ("grad_enabled", "inference", "modes"):
+        setattr(engine_state, n, after[n])
+    return entry
 
 
 def _repeatable(node: Any) -> bool:
@@ -473,4 +525,4 @@ def distinct(world: World) -> None:
         world.guards.distinct(first, tuple(rest))
 
 
-__all__ = ["Failed", "Rerun", "capture", "source_of"]
+__all__ = ["Failed", "Rerun", "Resume", "capture", "resume_point", "source_of"]

@@ -79,6 +79,7 @@ class Recorder:
         self.constants: dict[str, Any] = {}
         self.operators = 0
         self.place: Callable[[], tuple[Place | None, str]] = lambda: (None, "")
+        self.step: Callable[[], int] = lambda: 0
         self.objects: dict[int, tuple[Any, Node]] = {}
         self._inputs_end: Node | None = None
 
@@ -201,6 +202,7 @@ class Recorder:
             node = self.graph.call_function(target, args, kwargs)
         place, path = self.place()
         node.meta["source"], node.meta["module"], node.meta["tape"] = place, path, None
+        node.meta["step"] = self.step()
         self.operators += 1
         self.result(node, out)
         return node

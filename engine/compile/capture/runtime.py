@@ -24,13 +24,13 @@ from .. import api
 from ..breaks import BREAKS, FailOnRecompileLimitHit, Unsupported, describe
 from ..bytecode import decode
 from ..interpreter.concrete import ConcreteDomain
-from ..interpreter.frame import EXHAUSTED, Frame, Returned
+from ..interpreter.frame import EXHAUSTED, Control, Frame, Returned
 from ..interpreter.generators import InterpretedGenerator
 from ..interpreter.loop import Interpreter
 from . import builtins_table as _builtins_table  # fills the tables of calls
 from . import engine_table
 from . import subgraphs as _subgraphs
-from .capture import Failed, Rerun, capture, source_of
+from .capture import Again, Failed, Rerun, Resume, capture, resume_point, source_of
 from .codegen import MISS
 from .guards import Failure, explain_failure, failures
 from .segments import Entry, Place, flatten, labels_of
@@ -152,6 +152,9 @@ class Compiled:
                 entry, out = self.enter(S)
         except Rerun:
             return self.run_natively(S)
+        except Resume as point:
+            assert self.first is not None
+            return self.resume(self.first, self.frame(list(S)), S, point)
         return out if entry.returns else self.go_on(out, entry)
 
     def enter(self, S: list[Any]) -> tuple[Any, Any]:
@@ -220,10 +223,29 @@ class Compiled:
                     found, out = got
             except Rerun:
                 return native.run(frame)
+            except Resume as point:
+                return self.resume(place, frame, S, point)
             entry.following.setdefault(found.id)
             if found.returns:
                 return out
             frame, entry = out, found
+
+    def resume(self, place: Place, frame: Frame, S: list[Any], point: Resume) -> Any:
+        """Go on at an operator that raised while a graph ran, with the frames as they stand there: it raises again, now in its frame."""
+        grad = engine_state.grad_enabled, engine_state.inference, engine_state.modes
+        try:
+            with _lock:
+                entry = resume_point(
+                    frame, place.labels, place.dynamic, self.options.dynamic, native, self.module_path,
+                    self.options.fullgraph or api.config.capture_scalar_outputs, point,
+                )  # fmt: skip
+                out = entry.run(S)
+        except (Control, Exception, Again):
+            out = MISS
+        if out is MISS:
+            engine_state.grad_enabled, engine_state.inference, engine_state.modes = grad
+            raise point.error from None
+        return self.go_on(out, entry)
 
     # -- capturing ------------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ class SubRecorder(Recorder):
         super().__init__()
         self.outer = outer
         self.backends, self.env, self.place, self.flag = outer.backends, outer.env, outer.place, outer.flag
+        self.step = outer.step
         self.symbols, self.numbers = outer.symbols, outer.numbers
         self.lifted: list[Any] = []
 

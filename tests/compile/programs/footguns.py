@@ -647,3 +647,36 @@ def reentrant():
         return inner(x) + hook(x)
 
     return f, [(torch.ones(1),)] * 2
+
+
+@program()
+def error_after_something_was_written():
+    """A later call fails behind an in-place write: the write and the effects before it happened once, `except` sees the error."""
+    m = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 3))
+
+    def f(log, x, y):
+        log.append("before")
+        x.add_(1)
+        try:
+            loss = torch.nn.functional.cross_entropy(m(x), y)
+        except IndexError as e:
+            log.append(type(e).__name__)
+            return x * 2
+        log.append("after")
+        return loss
+
+    return f, [([], torch.ones(2, 2), torch.tensor([0, i])) for i in (1, 2, 9, 0, 9)], m
+
+
+@program()
+def error_comes_out_after_something_was_written():
+    """The same without `except`."""
+
+    def f(log, x, i):
+        log.append(1)
+        x.mul_(2)
+        y = x.index_select(0, i)
+        log.append(2)
+        return y
+
+    return f, [([], torch.ones(3), torch.tensor([i])) for i in (1, 2, 9, 0, 9)]
