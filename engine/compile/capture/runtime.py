@@ -230,7 +230,7 @@ class Compiled:
                 return out
             frame, entry = out, found
 
-    def resume(self, place: Place, frame: Frame, S: list[Any], point: Resume) -> Any:
+    def resume(self, place: Place, frame: Frame, S: Any, point: Resume) -> Any:
         """Go on at an operator that raised while a graph ran, with the frames as they stand there: it raises again, now in its frame."""
         grad = engine_state.grad_enabled, engine_state.inference, engine_state.modes
         try:
@@ -239,7 +239,7 @@ class Compiled:
                     frame, place.labels, place.dynamic, self.options.dynamic, native, self.module_path,
                     self.options.fullgraph or api.config.capture_scalar_outputs, point,
                 )  # fmt: skip
-                out = entry.run(S)
+                out: Any = entry.run(S)
         except (Control, Exception, Again):
             out = MISS
         if out is MISS:
