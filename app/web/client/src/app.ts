@@ -369,7 +369,7 @@ export class App {
         return;
       }
       case 'tape':
-        if (event.cell) { this.tapes.set(event.cell, event.tape); this.tapeOf = event.cell; this.inspector.takeTape(event.tape, event.live ? 'live' : ''); if (!event.live) this.costsLater(); }
+        if (event.cell && Array.isArray(event.tape?.nodes) && event.tape.nodes.length) { this.tapes.set(event.cell, event.tape); this.tapeOf = event.cell; this.inspector.takeTape(event.tape, event.live ? 'live' : ''); if (!event.live) this.costsLater(); }
         return;
       case 'captures':
         this.captured = { captures: event.captures ?? [], breaks: event.breaks ?? [], guards: event.guards ?? [] };

@@ -164,6 +164,7 @@ class GraphPane {
     for (const part of [this.body, this.summary, this.details]) part.hidden = none;
     this.element.querySelector<HTMLElement>('.pane-bar')!.hidden = none;
     this.scrub.hidden = none || !this.order.length;
+    this.stepRow.hidden = none || !this.steps.length;
     if (!graph) return;
     const saved = graph.nodes.reduce((sum, n) => sum + n.saved, 0), leaves = graph.nodes.filter((n) => n.kind === 'leaf').length;
     this.summary.textContent = [note, `${graph.nodes.length - leaves} operators`, leaves ? `${leaves} ${this.backward ? 'parameters' : 'inputs'}` : '', saved ? `${bytesText(saved)} kept for backward` : '', ...graph.notes].filter(Boolean).join(' · ');

@@ -147,7 +147,7 @@ class CellView {
   }
 
   mark(marks: LineMark[]): void { this.marks = marks; if (this.editor) this.editor.mark(marks); else this.decorate(); }
-  cost(costs: LineCost[]): void { this.costs = costs; if (this.editor) this.editor.cost(costs); else this.decorate(); }
+  cost(costs: LineCost[]): void { this.costs = costs; this.element.classList.toggle('has-costs', costs.length > 0); if (this.editor) this.editor.cost(costs); else this.decorate(); }
 
   private decorate(): void {
     const still = this.sourceArea.querySelector('.still');

@@ -91,7 +91,7 @@ function draw(output: Output, context: OutputContext): HTMLElement {
 function error(output: Output, context: OutputContext): HTMLElement {
   const name = String(output.ename ?? 'Error'), value = String(output.evalue ?? '');
   const trace: string[] = Array.isArray(output.traceback) ? output.traceback.filter((l: unknown) => typeof l === 'string') : [];
-  const box = h('div', { class: 'error', role: 'group', 'aria-label': 'Error' });
+  const box = h('div', { class: 'error-box', role: 'group', 'aria-label': 'Error' });
   box.append(h('p', { class: 'error-head' }, h('strong', null, name), value ? `: ${value.split('\n')[0]!.slice(0, 300)}` : ''));
   if (trace.length && name !== 'KeyboardInterrupt') {
     const details = h('details', { open: true }, h('summary', null, 'Traceback'));
