@@ -13,6 +13,7 @@ small multilayer perceptrons, a small convolutional network, a character model o
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -63,7 +64,7 @@ def build(torch: Any, name: str, mode: str, device: str) -> Callable[[], Any]:
     if name in ("mlp", "mlp-large"):
         sizes, batch = ((64, 128, 10), 32) if name == "mlp" else ((784, 512, 512, 10), 128)
         layers: list[Any] = []
-        for a, b in zip(sizes, sizes[1:], strict=False):
+        for a, b in itertools.pairwise(sizes):
             layers += [nn.Linear(a, b), nn.ReLU()]
         model = nn.Sequential(*layers[:-1]).to(device)
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, **fused)

@@ -129,3 +129,27 @@ def test_index_out_of_range_is_told_at_a_read():
     out = segment(table, moved(torch.tensor([0, 9])))
     with pytest.raises(IndexError, match="9 is out of range"):
         out.cpu()
+
+
+def test_training_with_an_optimizer_whose_counters_are_on_the_cpu():
+    def built():
+        torch.manual_seed(0)
+        net = torch.nn.Linear(4, 3).to("webgpu")
+        optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
+
+        def step(x, y):
+            loss = F.cross_entropy(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return net, step
+
+    x, y = moved(torch.randn(5, 4)), moved(torch.randint(0, 3, (5,)))
+    net, step = built()
+    other, plain = built()
+    compiled = torch.compile(step, backend="tapescope")
+    for _ in range(4):
+        assert abs(compiled(x, y).item() - plain(x, y).item()) < 1e-6
+    agree(list(net.parameters()), list(other.parameters()))

@@ -1,7 +1,7 @@
 """The system's C compiler: found once, asked once what it can, and its products kept on disk.
 
-`TAPESCOPE_CC` names one; an empty value means that none is used. `TAPESCOPE_CFLAGS` are flags put after its own. Nothing here is needed: without a compiler kernels run as numpy
-programs.
+`TAPESCOPE_CC` names one; an empty value means that none is used. `TAPESCOPE_CFLAGS` are flags put after its own.
+Nothing here is needed: without a compiler kernels run as numpy programs.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ what they keep moves inside the loops; a row that is walked several times keeps 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -263,7 +264,7 @@ class Builder:
         while changed:
             changed = False
             indices = self.indices()
-            for a, b in zip(order, order[1:], strict=False):
+            for a, b in itertools.pairwise(order):
                 if self.inner is not None and (a in self.inner) != (b in self.inner):
                     continue
                 n = self.ranges[b]
@@ -615,7 +616,7 @@ class _Emitter:
         loops[-1].lanes = True
         loops[-1].folds = starts
         outermost = loops[0]
-        for upper, lower in zip(loops, loops[1:], strict=False):
+        for upper, lower in itertools.pairwise(loops):
             upper.body.append(lower)
         self.scopes[-1].extend(starts)
         self.scopes[-1].append(outermost)

@@ -110,10 +110,7 @@ class Ix:
 
     def is_affine(self) -> bool:
         """Whether loop variables stand in it only with factors that are sizes or numbers."""
-        for key in self.terms:
-            if sum(a[0] == "v" for a in key) > 1 or any(a[0] in "/%r" for a in key):
-                return False
-        return True
+        return all(not (sum(a[0] == "v" for a in key) > 1 or any(a[0] in "/%r" for a in key)) for key in self.terms)
 
     def factor(self, name: str) -> Ix:
         """What the loop variable is multiplied by, in an affine polynomial."""

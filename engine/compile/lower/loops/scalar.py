@@ -219,11 +219,17 @@ def apply(name: str, values: list[Any]) -> Any:
         if name == "abs" and not isinstance(values[0], Scalar):
             return abs(values[0])
         if name == "pow" and not any(isinstance(v, Scalar) for v in values):
-            return float(values[0]) ** values[1]
+            base, exponent = cast_numbers(values)
+            return base**exponent
         return make(name, *values)
     if name in ("float", "int", "bool"):
         return cast(values[0], {"float": "f32", "int": "i32", "bool": "bool"}[name])
     raise ScalarError(f"the function {name!r} is not known to generated kernels")
+
+
+def cast_numbers(values: list[Any]) -> list[float]:
+    """Plain numbers as floats."""
+    return [float(v) for v in values]
 
 
 def _outside(bound: Any, x: Scalar, side: int) -> bool:

@@ -29,9 +29,9 @@ ANY: dict[str, str] = {
 """Templates for every type."""
 
 _LIBRARY = (
-    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sqrt erf erfc lgamma floor ceil "
-    "trunc atan2 fmod nextafter copysign"
-).split()
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
+    "acosh", "atanh", "sqrt", "erf", "erfc", "lgamma", "floor", "ceil", "trunc", "atan2", "fmod", "nextafter", "copysign",
+)  # fmt: skip
 _OWN = {"exp", "expm1", "log", "log1p", "tanh", "erf"}
 
 FLOATS: dict[str, dict[str, str]] = {
@@ -195,8 +195,14 @@ TS_INLINE float ts_erff(float x) {
   const float z = 1.0f - ts_expf(q);
   return copysignf(a < 1.0f ? a * p : z, x);
 }
-TS_INLINE float ts_remainderf(float a, float b) { const float r = fmodf(a, b); return r != 0.0f && (r < 0.0f) != (b < 0.0f) ? r + b : (r == 0.0f ? copysignf(0.0f, b) : r); }
-TS_INLINE double ts_remainder(double a, double b) { const double r = fmod(a, b); return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : (r == 0.0 ? copysign(0.0, b) : r); }
+TS_INLINE float ts_remainderf(float a, float b) {
+  const float r = fmodf(a, b);
+  return r != 0.0f && (r < 0.0f) != (b < 0.0f) ? r + b : (r == 0.0f ? copysignf(0.0f, b) : r);
+}
+TS_INLINE double ts_remainder(double a, double b) {
+  const double r = fmod(a, b);
+  return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : (r == 0.0 ? copysign(0.0, b) : r);
+}
 TS_INLINE double ts_floor_divide(double a, double b) {
   if (b == 0.0) return a / b;
   double r = fmod(a, b), d = (a - r) / b;
@@ -213,8 +219,17 @@ TS_INLINE float ts_floor_dividef(float a, float b) {
   float f = floorf(d);
   return d - f > 0.5f ? f + 1.0f : f;
 }
-TS_INLINE int64_t ts_remainderi(int64_t a, int64_t b) { if (b == 0 || b == -1) return 0; const int64_t r = a % b; return r != 0 && (r < 0) != (b < 0) ? r + b : r; }
-TS_INLINE int64_t ts_floor_dividei(int64_t a, int64_t b) { if (b == 0) return 0; if (b == -1) return (int64_t)(0 - (uint64_t)a); const int64_t q = a / b; return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q; }
+TS_INLINE int64_t ts_remainderi(int64_t a, int64_t b) {
+  if (b == 0 || b == -1) return 0;
+  const int64_t r = a % b;
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+TS_INLINE int64_t ts_floor_dividei(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return (int64_t)(0 - (uint64_t)a);
+  const int64_t q = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
 TS_INLINE int64_t ts_fmodi(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
 TS_INLINE int64_t ts_shl(int64_t a, int64_t b) { return b < 0 || b > 63 ? 0 : (int64_t)((uint64_t)a << b); }
 TS_INLINE int64_t ts_shr(int64_t a, int64_t b) { return b < 0 || b > 63 ? (a < 0 ? -1 : 0) : a >> b; }

@@ -316,9 +316,7 @@ class Printer:
         for s in statements(self.k.body):
             if isinstance(s, Loop):
                 note(s.size)
-            elif isinstance(s, (Store, Update)):
-                note(s.place)
-            elif isinstance(s, Fold):
+            elif isinstance(s, (Store, Update, Fold)):
                 note(s.place)
             elif isinstance(s, Let):
                 note(s.scalar.data[1] if s.scalar.op == "load" else s.scalar.data)

@@ -6,6 +6,7 @@ of eager kernels (`webgpu_kernels.functions`), so that results differ only where
 
 from __future__ import annotations
 
+import ast as _AST
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,10 +14,9 @@ from typing import Any
 
 from .....webgpu_kernels import expression
 from .....webgpu_kernels.expression import Value as Typed
-from .....webgpu_kernels.wgsl import FOLDED, MAX_STEPS, TYPES, convert
+from .....webgpu_kernels.wgsl import FOLDED, MAX_STEPS, TYPES, Program, convert
 from .....webgpu_kernels.wgsl import Buffer as Binding
 from .....webgpu_kernels.wgsl import Kernel as Shader
-from .....webgpu_kernels.wgsl import Program
 from ..loops.form import Buffer, Fold, Kernel, Let, Loop, Start, Store, Update, statements
 from ..loops.index import Atom, Ix, ix, product, text
 from ..loops.scalar import Scalar
@@ -428,8 +428,6 @@ class Printer:
             made = TYPES[target].save.replace("@", made)
         return Typed(made, kind)
 
-
-import ast as _AST  # noqa: E402, N812
 
 _COMPARE = {"lt": _AST.Lt, "le": _AST.LtE, "gt": _AST.Gt, "ge": _AST.GtE, "eq": _AST.Eq, "ne": _AST.NotEq}
 

@@ -158,6 +158,9 @@ class _Assembler:
     def buffer(self, v: Value) -> Buffer:
         """The memory of a value as kernels name it."""
         if v.kind == "number":
+            self.numbers.setdefault(v, len(self.numbers))
+            for a in v.args:
+                self.slot(a)
             if v not in self.buffers:
                 self.buffers[v] = Buffer(f"g{self.numbers[v]}", "number", ix(1), value=v)
             return self.buffers[v]

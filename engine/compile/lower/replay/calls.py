@@ -13,13 +13,19 @@ from ..loops.scalar import NUMPY
 from ..values import Slot, Value
 
 
-def run_call(v: Value, operands: list[Any], home: Any) -> list[Any]:
-    """The arrays that an engine kernel, or a function of tensors, gives for operand arrays of a backend."""
+def run_call(v: Value, operands: list[Any], home: Any, numbers: dict[str, Any] | None = None) -> list[Any]:
+    """The arrays that an engine kernel, or a function of tensors, gives for operand arrays of a backend (or of one each).
+
+    Symbolic numbers among the arguments are worked out with `numbers`.
+    """
     call = v.data
+    homes = home if isinstance(home, list) else [home] * len(operands)
 
     def filled(a: Any) -> Any:
         if isinstance(a, Slot):
-            return wrap(operands[a.position], dtype_of(v.args[a.position]), home)
+            return wrap(operands[a.position], dtype_of(v.args[a.position]), homes[a.position])
+        if type(a).__name__ in ("SymInt", "SymFloat"):
+            return a.evaluate(numbers or {})
         return type(a)(filled(x) for x in a) if type(a) in (tuple, list) else a
 
     arguments = [filled(a) for a in call.arguments]

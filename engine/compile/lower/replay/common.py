@@ -33,15 +33,20 @@ class Outputs:
 
     def named(self, tensors: tuple[Any, ...], values: dict[str, int]) -> dict[str, Any]:
         """Sizes and numbers by the names of their symbols."""
-        out: dict[str, Any] = dict(values)
-        for name, t in zip(self.program.input_names, tensors, strict=False):
-            if not hasattr(t, "_data"):
-                out[name] = t
-        return out
+        numbers = zip(self.program.input_names, tensors, strict=False)
+        return {**values, **{name: t for name, t in numbers if not hasattr(t, "_data")}}
 
     def number(self, v: Any, tensors: tuple[Any, ...], held: Any) -> float:
-        """A number that a kernel is given."""
-        return float(tensors[v.data])
+        """A number that a kernel is given: an input, or a formula of inputs and of elements that were computed on the CPU."""
+        if type(v.data) is int:
+            return float(tensors[v.data])
+        known = self.named(tensors, dict(zip(self.symbols, self.sizes(tensors), strict=True)))
+        elements = iter(v.args)
+        for name in v.data.free_symbols():
+            if name not in known:
+                x = held[self.assembly.slots[self.assembly.root(next(elements))]]
+                known[name] = x.item() if hasattr(x, "item") else x
+        return float(v.data.evaluate(known))
 
     def plain(self, value: Any, tensors: tuple[Any, ...], values: dict[str, int]) -> Any:
         """A result that is no tensor; symbolic ones become numbers."""

@@ -354,7 +354,7 @@ class Segment(Outputs):
             shape = tuple(evaluate(n, values) for n in root.shape)
             dtype = np.dtype(NUMPY[root.dtype])
             count = int(np.prod(shape, dtype=np.int64))
-            memory = (ctypes.c_char * max(1, count * dtype.itemsize)).from_address(p.table[s])
+            memory: Any = (ctypes.c_char * max(1, count * dtype.itemsize)).from_address(p.table[s])
             found = np.frombuffer(memory, dtype, count).reshape(shape)
             held[s] = found
         return found
@@ -373,7 +373,7 @@ class Segment(Outputs):
         _, steps, start = seen
         shape = tuple(evaluate(n, values) for n in v.shape)
         size = array.itemsize
-        flat = array if array.flags.c_contiguous else array
+        flat = array
         offset = evaluate(start, values)
         strides = tuple(evaluate(s, values) * size for s in steps)
         if not array.size:

@@ -11,6 +11,8 @@ import struct
 import threading
 from typing import Any
 
+import numpy as np
+
 from .....webgpu_kernels.wgsl import fold
 from ....backends.base import backend as backend_of
 from ....backends.webgpu.array import GpuArray, row_major
@@ -35,6 +37,7 @@ class GpuSegment(Outputs):
     def __init__(self, assembly: Assembly):
         super().__init__(assembly)
         self.backend: Any = backend_of("webgpu")
+        self.cpu = backend_of("cpu")
         self.lock = threading.RLock()
         self.printed: dict[int, Printed] = {}
         note = notes(self.program)
@@ -65,6 +68,7 @@ class GpuSegment(Outputs):
             if o.value is not None and a.root(bare(o.value)) in a.slots
         }
         keep |= {s for _, s in self.bound}
+        keep |= {a.slots[a.root(x)] for v in a.numbers for x in v.args}
         final: dict[int, int] = {}
         for k, step in enumerate(a.steps):
             for v in (*step.reads, *step.writes):
@@ -107,6 +111,8 @@ class GpuSegment(Outputs):
     def _input(self, array: GpuArray, i: int) -> GpuArray:
         v = self.program.inputs[i]
         assert v is not None
+        if v in self.program.host:
+            return array
         if v.strides is None:
             if array.contiguous:
                 return array
@@ -219,10 +225,16 @@ class GpuSegment(Outputs):
         v = step.value
         assert v is not None
         operands = [self._operand(a, r, held, values) for a, r in zip(v.args, step.reads, strict=True)]
-        made = run_call(v, operands, self.backend)
+        if any(item in self.program.host for item in step.writes):
+            # Small things of the CPU beside the device's: counters of steps.
+            homes = [self.cpu if isinstance(o, np.ndarray) else self.backend for o in operands]
+            for item, array in zip(step.writes, run_call(v, operands, homes, self.named(tensors, values)), strict=True):
+                held[self.assembly.slots[item]] = np.array(array)
+            return
+        made = run_call(v, operands, self.backend, self.named(tensors, values))
         for item in step.writes:
             array = made[item.data]
-            if item.dtype in NUMPY and not array.contiguous or any(array.block is o.block for o in operands):
+            if (item.dtype in NUMPY and not array.contiguous) or any(array.block is o.block for o in operands):
                 fresh = self.backend.empty(array.shape, array.dtype)
                 self.backend.copy(fresh, array)
                 array = fresh
@@ -241,6 +253,11 @@ class GpuSegment(Outputs):
                 target = tensors[written[k]]
                 if k in a.copied:
                     array = self._array(base, held, values)
+                    if isinstance(array, np.ndarray):
+                        np.copyto(target._data, array)
+                        target._storage.version += written[k] in program.counted
+                        out[k] = target
+                        continue
                     shaped = GpuArray(
                         array.block, array.dtype, target._data.shape, row_major(target._data.shape), array.offset
                     )
@@ -255,6 +272,9 @@ class GpuSegment(Outputs):
             else:
                 array = self._array(base, held, values)
                 assert o.spec is not None
+                if isinstance(array, np.ndarray):
+                    out[k] = wrap(array, o.spec.dtype, self.cpu)
+                    continue
                 shape = tuple(evaluate(n, values) for n in o.value.shape)
                 if shape != tuple(array.shape):
                     array = GpuArray(array.block, array.dtype, shape, row_major(shape), array.offset)

@@ -38,7 +38,8 @@ def formula_cost(x: Scalar) -> int:
 def affine(v: Value, held: Container[Value] = ()) -> tuple[Value, tuple[Ix, ...], Ix] | None:
     """The value below a chain of views, with strides and offset in its memory; None where the chain is not affine.
 
-    Views among `held` have memory of their own. The strides count in elements of the memory of what is below (row-major, or where an input says otherwise).
+    Views among `held` have memory of their own. The strides count in elements of the memory of what is below (row-major, or where an
+    input says otherwise).
     """
     names = [f"d{i}" for i in range(v.rank)]
     arithmetic = Arithmetic(dict(zip(names, v.shape, strict=True)))

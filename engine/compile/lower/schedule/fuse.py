@@ -171,7 +171,7 @@ class _Scheduler:
 
     def _depend(self, unit: Unit, leaves: Iterable[Value]) -> None:
         before = unit.before
-        for v in leaves:
+        for v in [x for leaf in leaves for x in (leaf, *(leaf.args if leaf.kind == "number" else ()))]:
             u = self.unit_of.get(v)
             if u is not None and u is not unit:
                 before |= u.before | (1 << u.number)

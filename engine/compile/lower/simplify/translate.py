@@ -60,6 +60,8 @@ class Program:
     """Inputs among those whose version this program raises (the caller raises that of the others)."""
 
     backend: str = "cpu"
+    host: set[Value] = field(default_factory=set)
+    """Values of the CPU in a program of another device."""
 
 
 class Lowering:
@@ -70,6 +72,7 @@ class Lowering:
         self.rewrites: Counter[str] = Counter()
         self.primitive = ""
         self.device = "cpu"
+        self.host: set[Value] = set()
         self.sizes: dict[str, Any] = {}
         self._derived: dict[str, Any] = {}
         self.numbers: dict[str, Value] = {}
@@ -99,6 +102,9 @@ class Lowering:
             if e.number is not None:
                 return e.number
             made = self.values.point(Scalar("size", (), "i64", e), (), ())
+        elif kind == "SymFloat" and self.device != "cpu":
+            known = [self.numbers.get(name) for name in n.free_symbols()]
+            made = self.values.new("number", (), "f32", [v for v in known if v is not None], n, key=n.code())
         elif kind == "SymFloat":
             names = n.free_symbols()
             operands = []
@@ -161,10 +167,12 @@ class Lowering:
     def node(self, op: Op, args: list[Any], statics: tuple[Any, ...], result: Any) -> Any:
         """The value (or tuple of them) of a primitive on values and numbers."""
         self.primitive = op.name
+        specs = result if isinstance(result, (tuple, list)) else (result,)
+        if self._on_host(args, specs):
+            return self.call(op, args, statics, specs)
         if op.kind == "pointwise" or op.name == "fill":
             args = [self.symbolic(a) for a in args]
             statics = tuple(self.symbolic(a) for a in statics)
-        specs = result if isinstance(result, (tuple, list)) else (result,)
         typed = all(not isinstance(a, Value) or not a.dtype.startswith("opaque") for a in args)
         if typed and all(self.code(s.dtype) for s in specs if isinstance(s, TensorSpec)):
             try:
@@ -174,6 +182,10 @@ class Lowering:
             if made is not None:
                 return made
         return self.call(op, args, statics, specs)
+
+    def _on_host(self, args: list[Any], specs: Any) -> bool:
+        """Whether a primitive of a program for another device computes on the CPU."""
+        return self.device != "cpu" and any(isinstance(s, TensorSpec) and s.device == "cpu" for s in specs)
 
     def _formula(self, op: Op, args: list[Any], statics: tuple[Any, ...], result: Any) -> Any:
         if op.name in DECOMPOSITIONS:
@@ -315,6 +327,8 @@ class Lowering:
             )
             for i, s in enumerate(specs)
         )
+        if self._on_host(args, specs):
+            self.host.update(items)
         return items if op.multi else items[0]
 
 
@@ -395,6 +409,8 @@ class _Translation:
 
     def run(self) -> Program:
         L, nodes = self.L, {}
+        devices = {v.device for n in self.gm.graph if isinstance(v := n.meta.get("val"), TensorSpec)}
+        L.device = next(iter(sorted(devices - {"cpu"})), "cpu")
         names: list[str] = []
         structure: Any = None
         for node in self.gm.graph:
@@ -403,7 +419,6 @@ class _Translation:
             L.values.origin = node.name
             if isinstance(val, TensorSpec):
                 self.specs[node.name] = val
-                L.device = val.device
             if node.op == "placeholder":
                 names.append(node.name)
                 self.given.add(node.name)
@@ -422,15 +437,15 @@ class _Translation:
         for position, node in self.writes:
             written[position] = len(self.outputs)
             self._outputs(node)
-        for o, i in (self.gm.meta.get("writes") or {}).items():
-            written[i] = o
+        written |= {i: o for o, i in (self.gm.meta.get("writes") or {}).items()}
         if L.values.merged:
             L.rewrites["common subexpressions"] += L.values.merged
         self._separate(written)
         return Program(
             L.values, self.inputs, names, self.outputs, structure, L.sizes, self.specs, nodes, L.rewrites, written,
             {position for position, _ in self.writes},
-            next((s.device for s in self.specs.values()), "cpu"),
+            L.device,
+            L.host,
         )  # fmt: skip
 
     def resolve(self, a: Any) -> Any:
@@ -471,7 +486,7 @@ class _Translation:
             return args[0]
         code = L.code(val.dtype) if isinstance(val, TensorSpec) else None
         if name == "item":
-            L.numbers[val.symbol_name() or node.name] = args[0]
+            L.numbers[getattr(val, "symbol_name", lambda: None)() or node.name] = args[0]
             L.weak.add(args[0]) if args[0].rank == 0 else None
             return val
         if name in ("full", "empty") and code is not None:
@@ -503,6 +518,8 @@ class _Translation:
         L = self.L
         if isinstance(val, TensorSpec):
             v = L.input(position, val)
+            if val.device != L.device:
+                L.host.add(v)
             for d, n in enumerate(val.shape):
                 if type(n) is not int and n.symbol_name() is not None:
                     L.sizes.setdefault(n.symbol_name(), (position, d))
@@ -510,7 +527,7 @@ class _Translation:
         if type(val).__name__ == "SymInt" and val.symbol_name() is not None:
             L.sizes[val.symbol_name()] = (position, None)
         elif type(val).__name__ == "SymFloat":
-            L.numbers[val.symbol_name() or name] = L.number(position, "f64")
+            L.numbers[val.symbol_name() or name] = L.number(position, "f64" if L.device == "cpu" else "f32")
         return val
 
     def _constant(self, value: Any) -> Any:
@@ -544,7 +561,7 @@ class _Translation:
             if o.value is None:
                 continue
             base = bare(o.value)
-            if o.plain in self.given and k not in writes:
+            if (o.plain in self.given and k not in writes) or base in self.L.host:
                 continue
             if base.kind in ("input", "constant", "number") or base in seen or (base.kind == "item" and k in writes):
                 o.value = self._copied(o.value)
