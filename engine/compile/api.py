@@ -63,7 +63,7 @@ def compile(
     fullgraph: bool = False,
     dynamic: bool | None = None,
     dynamic_spec: dict[str, Any] | None = None,
-    backend: Any = "eager",
+    backend: Any = "tapescope",
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     disable: bool = False,
