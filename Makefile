@@ -63,7 +63,7 @@ conformance:
 	@$(VENV)-conformance/bin/python $(CONFORMANCE)/opinfo.py $(OPINFO_ARGS)
 
 clean:
-	rm -rf $(VENV) $(VENV)-conformance build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(VENV)-* build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made: .ci/make-venv

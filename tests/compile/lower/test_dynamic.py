@@ -41,3 +41,12 @@ def test_one_kernel_for_all_sizes(name, printer, need):
     assert segment.symbols
     for args in [*calls, calls[0]]:
         agree(segment(*args), function(*args))
+
+
+@pytest.mark.parametrize("compiler", ["cc", ""], ids=["c", "numpy"])
+def test_a_float_that_changes_is_read_anew(compiler, monkeypatch):
+    if not compiler:
+        monkeypatch.setenv("TAPESCOPE_CC", "")
+    scaled = torch.compile(lambda x, k: x * k + k)
+    for k in (1.0, 2.0, 3.0, 4.5):
+        assert scaled(torch.ones(2), k).tolist() == [2 * k, 2 * k]

@@ -91,9 +91,7 @@ class Segment(Outputs):
         self.stretches = self._stretches()
         inputs = self.program.inputs
         self.bound = [(i, assembly.slots[v]) for i, v in enumerate(inputs) if v is not None and v in assembly.slots]
-        self.numbers = [
-            (i, assembly.numbers[v]) for i, v in enumerate(inputs) if v is not None and v in assembly.numbers
-        ]
+        self.numbers = [(v.data, place) for v, place in assembly.numbers.items()]
         self.plan = self._plan_results()
         self.is_flat = self.program.structure == list(range(len(self.plan)))
         self.strides = [self._expected(i) for i, _ in self.bound]

@@ -91,11 +91,7 @@ class NumpySegment(Outputs):
         self.bound = [
             (i, assembly.slots[v]) for i, v in enumerate(self.program.inputs) if v is not None and v in assembly.slots
         ]
-        self.numbers = [
-            (i, assembly.numbers[v])
-            for i, v in enumerate(self.program.inputs)
-            if v is not None and v in assembly.numbers
-        ]
+        self.numbers = [(v.data, place) for v, place in assembly.numbers.items()]
         self.memory: dict[tuple[int, ...], dict[int, np.ndarray]] = {}
         self.launches = 0
         self.times: dict[int, deque[float]] = {}
