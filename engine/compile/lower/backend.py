@@ -58,6 +58,8 @@ def compile_graph(gm: GraphModule, specs: Sequence[Any] = (), choices: Choices |
         if os.environ.get("TAPESCOPE_RAISE"):
             raise
         return Unlowered(gm, f"{type(error).__name__}: {error}")
+    if hasattr(made, "fallback"):
+        made.fallback = gm.forward
     return Checked(made, gm) if choices.check else made
 
 

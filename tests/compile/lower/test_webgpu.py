@@ -153,3 +153,16 @@ def test_training_with_an_optimizer_whose_counters_are_on_the_cpu():
     for _ in range(4):
         assert abs(compiled(x, y).item() - plain(x, y).item()) < 1e-6
     agree(list(net.parameters()), list(other.parameters()))
+
+
+def test_written_inputs_that_lie_otherwise():
+    from tapescope.engine.compile.aot.trace import make_fx
+    from tapescope.engine.compile.lower.backend import compile_graph
+
+    def function(p, g):
+        p.mul_(0.5).add_(g)
+
+    compiled = compile_graph(make_fx(function)(moved(torch.ones(8)), moved(torch.ones(8))))
+    base, g = moved(torch.arange(9.0)), moved(torch.ones(8))
+    compiled(base[1:], g)
+    agree(base, torch.cat([torch.zeros(1), torch.arange(1.0, 9.0) * 0.5 + 1]))

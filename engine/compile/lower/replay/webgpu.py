@@ -84,6 +84,8 @@ class GpuSegment(Outputs):
 
     def _run(self, tensors: tuple[Any, ...]) -> Any:
         a = self.assembly
+        if self.fallback is not None and not self._in_place(tensors):
+            return self.fallback(*tensors)
         device = self.backend.device
         if device is not self.device:
             self.device = device
@@ -107,6 +109,17 @@ class GpuSegment(Outputs):
                 held.pop(s, None)
         self.launches += 1
         return self._results(tensors, values, held)
+
+    fallback: Any = None
+    """What runs instead where an input that is written lies otherwise in memory than when it was compiled."""
+
+    def _in_place(self, tensors: tuple[Any, ...]) -> bool:
+        """Whether every input that kernels write lies as they expect, and begins at a multiple of four elements."""
+        for i in self.assembly.direct.values():
+            array, v = tensors[i]._data, self.program.inputs[i]
+            if array.offset % 4 or (not array.contiguous if v is not None and v.strides is None else False):
+                return False
+        return True
 
     def _input(self, array: GpuArray, i: int) -> GpuArray:
         v = self.program.inputs[i]
