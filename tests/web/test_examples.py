@@ -16,7 +16,8 @@ from tapescope.app.web.recording import record
 NAMES = [p.stem for p in sorted((ROOT / "examples").glob("[0-9]*.py"))]
 CHOSEN = NAMES if os.environ.get("TAPESCOPE_EXAMPLES") == "all" else [n for n in NAMES if n.startswith("02")]
 NUMBER = re.compile(r"[-+]?\d+\.\d+(?:e[-+]?\d+)?")
-TIMES = re.compile(r"\d[\d.,]*\s?(?:s|ms|us|µs|ns|MB/s|GB/s|GFLOP/s|x)\b")
+TIMES = re.compile(r"\d[\d.,]*\s?(?:s|ms|us|µs|ns|MB/s|GB/s|GFLOP/s|x|ulp)\b")
+"""What depends on the machine or on its mathematical library."""
 
 
 def said(notebook) -> list[list[str]]:
