@@ -3,6 +3,9 @@
 forward             y = exp(x - max) / sum          log: y = x - max - log(sum)
 backward            dx = (g - sum(g y)) y           log: dx = g - exp(y) sum(g)
 
+moments             max and log(sum), two f32 a row
+cross entropy       dx = w (exp(x - max - log(sum)) - 1 at the target), from moments, targets and the factor w of each row
+
 A row is walked three times (twice backward).  Serial form: one thread a row; tree form: a workgroup a row, merging through
 workgroup memory.  `wide` reads and writes four elements at once where all arrays are contiguous along the dimension.
 
@@ -22,22 +25,31 @@ GROUP = 64
 TREE = 64
 OUTER_RANKS = (1, 3, 7)
 
-_KINDS = ("softmax", "log_softmax", "softmax_backward", "log_softmax_backward")
+_KINDS = ("softmax", "log_softmax", "softmax_backward", "log_softmax_backward", "moments", "cross_entropy")
 
 
 @functools.cache
 def build(kind: str, code: str, *, form: str, wide: bool, outer: int) -> Kernel:
-    """The kernel of one of the four operators, for arrays of one type code. Backward takes g, then y."""
+    """The kernel of one of the operators, for arrays of one type code. Backward takes g, then y.
+
+    "moments" writes row-major, and has no offset, step and strides of its output among its parameters. "cross_entropy" reads
+    moments, factors (f32) and targets (i32) of the rows too, all row-major.
+    """
     if kind not in _KINDS:
         raise ValueError(f"no kernel {kind!r}; there are {', '.join(_KINDS)}")
     backward = kind.endswith("backward")
-    log = kind.startswith("log")
+    moments = kind == "moments"
+    log = kind.startswith("log") or moments
     tree = form == "tree"
     p = Program(f"{kind}.{form}{'.wide' if wide else ''}", (TREE if tree else GROUP, 1))
     names = ["g", "y"] if backward else ["x"]
     inputs = [p.buffer(n, code, wide=wide) for n in names]
-    out = p.buffer("result", code, "w", wide=wide)
-    arrays = ["out", *names]
+    if kind == "cross_entropy":
+        p.buffer("moments", "f32")
+        p.buffer("factors", "f32")
+        p.buffer("targets", "i32")
+    out = p.buffer("result", "f32" if moments else code, "w", wide=wide and not moments)
+    arrays = names if moments else ["out", *names]
     offsets = {n: p.word(f"offset_{n}") for n in arrays}
     rows, count = p.word("rows"), p.word("count")
     steps = {n: p.word(f"step_{n}") for n in arrays}
@@ -93,6 +105,20 @@ def build(kind: str, code: str, *, form: str, wide: bool, outer: int) -> Kernel:
         )
         return f"{'join_max' if 'max' in both else 'join_sum'}(lane, {text})" if tree else text
 
+    if kind == "cross_entropy":
+        each = "exp_nonpositive((x{j} - top) - shift) * factor"
+        p.main("let top = moments[2u * row];", "let shift = moments[2u * row + 1u];", "let factor = factors[row];")
+        loop(*read("x"), store([each.format(j=j) for j in range(lanes)]))
+        # The element of the target once more, by the thread that wrote it.
+        p.main("let t = u32(targets[row]);", f"if (t / {lanes}u % leap == first) {{")
+        if wide:
+            p.main("  let i = t / 4u;", "  let lane4 = t % 4u;", *["  " + line for line in read("x")])
+            p.main("  " + store([f"({each.format(j=j)} - select(0.0, factor, lane4 == {j}u))" for j in range(4)]))
+        else:
+            p.main("  let i = t;", "  " + read("x")[0], "  " + store([f"({each.format(j=0)} - factor)"]))
+        p.main("}")
+        return p.build()
+
     if backward:
         p.main(*[f"var s{j} = 0.0;" for j in range(lanes)])
         if log:
@@ -110,6 +136,9 @@ def build(kind: str, code: str, *, form: str, wide: bool, outer: int) -> Kernel:
     if log:
         loop(*read("x"), *[f"s{j} += exp_nonpositive(x{j} - top);" for j in range(lanes)])
         p.main(f"let shift = log_f({merged('s', '({} + {})')});")
+        if moments:
+            p.main("if (first == 0u) { result[2u * row] = top; result[2u * row + 1u] = shift; }")
+            return p.build()
         loop(*read("x"), store([f"(x{j} - top) - shift" for j in range(lanes)]))
     elif TYPES[code].store == "f32" and code == "f32":
         loop(*read("x"), *[f"let e{j} = exp_nonpositive(x{j} - top);" for j in range(lanes)], *[f"s{j} += e{j};" for j in range(lanes)],
@@ -128,7 +157,7 @@ def words(
     offsets: Sequence[int], count: int, steps: Sequence[int], sizes: Sequence[int], strides: Sequence[Sequence[int]], wide: bool,
     outer: int,
 ) -> tuple[int, ...]:  # fmt: skip
-    """Parameter words; output first in `offsets`, `steps` and `strides` (outermost first, as `sizes`)."""
+    """Parameter words; output (if it has a place in them) first in `offsets`, `steps` and `strides` (outermost first, as `sizes`)."""
     unit = 4 if wide else 1
     rows = 1
     for s in sizes:

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from .. import dispatch, dtypes
+from ..observe import bus
 from ..shapes import broadcast_shapes
+from ..state import state
 from ..tensor import Tensor
 from .activation import log_softmax
 from .composed import composed
 from .declare import operator
+from .one_launch import unwatched
 from .table import Op
 
 FUNCTIONAL = ("nn.functional",)
@@ -88,6 +91,12 @@ def nll_loss(
     if input.ndim == 1:
         out = nll_loss(input.unsqueeze(0), target.reshape(1), weight, None, ignore_index, None, reduction)
         return out.reshape(()) if reduction == "none" else out
+    _check_classes(input, target, weight, ignore_index, reduction)
+    return (_nll if input.ndim == 2 else _nll_2d)(input, target, weight, ignore_index, reduction)
+
+
+def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> None:
+    """Raises what `nll_loss` raises for these arguments."""
     if input.ndim == 0 or target.ndim != input.ndim - 1:
         raise (
             RuntimeError("0D or 1D target tensor expected, multi-target not supported")
@@ -115,7 +124,6 @@ def nll_loss(
             raise IndexError(f"Target {int(bad.flat[0])} is out of bounds.")
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    return (_nll if input.ndim == 2 else _nll_2d)(input, target, weight, ignore_index, reduction)
 
 
 def _by_class(input: Tensor) -> Tensor:
@@ -124,6 +132,10 @@ def _by_class(input: Tensor) -> Tensor:
 
 
 def _nll_formula(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> Tensor:
+    if reduction != "none" and not (state.grad_enabled and input.requires_grad):
+        quick = unwatched("nll_total", (input, target, weight), ignore_index, reduction)
+        if quick is not None:
+            return quick[0]
     where = target.reshape(-1)
     losses = dispatch.call(NLL_LOSS, (_by_class(input), where, weight), (ignore_index,))
     if reduction == "none":
@@ -143,11 +155,18 @@ def _class_weights(target: Tensor, weight: Tensor | None, ignore_index: int, kin
 def _nll_backward(
     g: Tensor, target: Tensor, weight: Tensor | None, input_shape: tuple[int, ...], ignore_index: int, reduction: str
 ) -> Tensor:
+    if not state.grad_enabled:
+        quick = unwatched("nll_slope", (g, target, weight), tuple(input_shape), ignore_index, reduction)
+        if quick is not None:
+            return quick[0]
     where = target.reshape(-1)
     parts = _class_weights(where, weight, ignore_index, g.dtype)
     share = g.reshape(-1) if reduction == "none" else g / parts.sum() if reduction == "mean" else g
-    picked = (where * (where != ignore_index).to(where.dtype)).unsqueeze(1)
-    rows = g.new_zeros((where.shape[0], input_shape[1])).scatter_add(1, picked, -(share * parts).unsqueeze(1))
+    keep = where != ignore_index
+    picked = (where * keep.to(where.dtype)).unsqueeze(1)
+    # A mean of nothing is undefined, but what is ignored has no part in it.
+    each = (share * parts).masked_fill(~keep, 0)
+    rows = g.new_zeros((where.shape[0], input_shape[1])).scatter_add(1, picked, -each.unsqueeze(1))
     if len(input_shape) == 2:
         return rows
     return rows.reshape(input_shape[0], *input_shape[2:], input_shape[1]).movedim(-1, 1)
@@ -159,6 +178,47 @@ _nll, _nll_2d = (
     )
     for name, node in (("nll_loss", "NllLoss"), ("nll_loss2d", "NllLoss2D"))
 )
+
+
+def _logits_backward(
+    g: Tensor, input: Tensor, target: Tensor, weight: Tensor | None, moments: Tensor, ignore_index: int, reduction: str
+) -> Tensor:
+    if not state.grad_enabled:
+        quick = unwatched("cross_entropy_slope", (g, input, target, weight, moments), ignore_index, reduction)
+        if quick is not None:
+            return quick[0]
+    by_logs = _nll_backward(g, target, weight, tuple(input.shape), ignore_index, reduction)
+    return by_logs - log_softmax(input, 1).exp() * by_logs.sum(1, True)
+
+
+@composed(
+    "cross_entropy", "input target weight moments", "ignore_index reduction", grads={"input": _logits_backward},
+    backward="NllLoss", overload=lambda tensors, statics: 0 if tensors[0].ndim == 2 else "NllLoss2DBackward0",
+)  # fmt: skip
+def _of_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None, moments: Tensor, ignore_index: int, reduction: str
+) -> Tensor:
+    made = unwatched("cross_entropy", (input, target, weight, moments), ignore_index, reduction)
+    return (
+        nll_loss(log_softmax(input, 1), target, weight, None, ignore_index, None, reduction)
+        if made is None
+        else made[0]
+    )
+
+
+LARGE = 1 << 20
+"""Logits from this number on are not copied to logarithms where the device has a kernel for both steps and nobody watches."""
+
+
+def _at_once(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> Tensor | None:
+    """The loss without the logarithms in memory: less than half the memory and time; one node on the tape instead of two."""
+    if input.ndim < 2 or input.numel() < LARGE or reduction not in ("mean", "sum") or bus.op or state.modes:
+        return None
+    moments = unwatched("row_moments", (input,))  # of each row of classes the maximum, and the logarithm of the sum
+    if moments is None:
+        return None
+    _check_classes(input, target, weight, ignore_index, reduction)
+    return _of_logits(input, target, weight, moments[0], ignore_index, reduction)
 
 
 @operator(spaces=FUNCTIONAL, method=False)
@@ -175,6 +235,10 @@ def cross_entropy(
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     axis = 0 if input.ndim == 1 else 1
+    if label_smoothing == 0.0 and target.ndim == input.ndim - 1:
+        made = _at_once(input, target, weight, ignore_index, reduction)
+        if made is not None:
+            return made
     logs = log_softmax(input, axis)
     if target.shape == input.shape and target.dtype.category >= dtypes.FLOATING:
         return _soft_cross_entropy(logs, target, weight, reduction, label_smoothing, axis)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..dtypes import FLOATING
 from ..observe import bus
 from ..state import state
 from ..tensor import Tensor, wrap
@@ -32,6 +33,30 @@ def by_kernel(name: str, tensors: tuple[Tensor, ...], *statics: Any) -> Tensor |
     if kernel is None or not _alike(tensors):
         return None
     return wrap(kernel(*[t._data for t in tensors], *statics), tensors[0]._dtype, backend)
+
+
+def unwatched(name: str, tensors: tuple[Tensor | None, ...], *statics: Any) -> tuple[Tensor, ...] | None:
+    """What the device's kernel `name`, none of the primitives, makes of tensors of whatever dtypes: one tensor or several.
+
+    None where there is no such kernel, it cannot take these tensors, one is empty or in double precision, or somebody watches.
+    """
+    first = tensors[0]
+    assert first is not None
+    backend = first._storage.backend
+    kernel = backend.kernels.get(name)
+    if kernel is None or state.modes or bus.op or not first._dtype.is_floating_point:
+        return None
+    for t in tensors:
+        if t is not None and (t._storage.backend is not backend or not t.numel() or _double(t)):
+            return None
+    made = kernel(*[None if t is None else t._data for t in tensors], *statics)
+    if made is None:
+        return None
+    return tuple([wrap(a, a.dtype, backend) for a in (made if isinstance(made, tuple) else (made,))])
+
+
+def _double(t: Tensor) -> bool:
+    return t._dtype.category >= FLOATING and t._dtype.itemsize > 4
 
 
 def either(made: Tensor | None, formula: Callable[[], Tensor]) -> Tensor:

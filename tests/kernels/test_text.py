@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tapescope.webgpu_kernels import compact, functions, indexing, matmul, pointwise, reduce, softmax, wgsl
+from tapescope.webgpu_kernels import compact, functions, indexing, losses, matmul, pointwise, reduce, softmax, wgsl
 from tapescope.webgpu_kernels.tuning import HARDWARE, SOFTWARE, profile_for
 
 
@@ -52,6 +52,12 @@ def test_parameters_come_from_the_block_and_workgroups_fit():
         matmul.build("f32", "f32", "f32", a, b, matmul.Tile(8, 8), store4=True, batch=3, bias="f32")
         for a, b in itertools.product("kms", "kns")
     ]
+    built += [
+        losses.total("f32", "i64", "f32", None, "mean", True), losses.total(None, "i64", "f32", "f32", "weights"),
+        losses.merge("f32", "mean"), losses.slope("f32", "i64", "f32", True, False),
+        softmax.build("cross_entropy", "f32", form="tree", wide=True, outer=7),
+        softmax.build("moments", "f32", form="serial", wide=False, outer=1),
+    ]  # fmt: skip
     built += [
         softmax.build("softmax", "f32", form=form, wide=wide, outer=7)
         for form in ("serial", "tree")

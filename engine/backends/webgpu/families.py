@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import attention, indexing, movement, normalise, order, products, reductions, resample, scans, small, windows
+from . import (
+    attention,
+    indexing,
+    losses,
+    movement,
+    normalise,
+    order,
+    products,
+    reductions,
+    resample,
+    scans,
+    small,
+    windows,
+)
 
 
 def register(backend: Any) -> None:
@@ -24,3 +37,4 @@ def register(backend: Any) -> None:
     resample.register(backend)
     order.register(backend)
     attention.register(backend)
+    losses.register(backend)

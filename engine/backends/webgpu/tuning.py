@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ import numpy as np
 
 from ....webgpu_kernels import tuning as kernels
 from ... import dtypes
+from . import browser
 from .gpu import AdapterInfo, DeviceError
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _store(info: AdapterInfo, entry: dict[str, Any]) -> None:
 
 def wanted(info: AdapterInfo) -> bool:
     """Whether an adapter without an entry is to be probed when it is opened."""
-    return not info.software and os.environ.get("TAPESCOPE_PROBE") != "0" and sys.platform != "emscripten"
+    return not info.software and os.environ.get("TAPESCOPE_PROBE") != "0" and not browser.available()
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import pytest
 
 from tapescope import engine as torch
 from tapescope.engine.ops.composed import COMPOSED
+from tapescope.engine.ops.loss import _of_logits
 
 F = torch.nn.functional
 LABELS = torch.tensor([1, 0, 3])
@@ -27,6 +28,7 @@ LISTS = torch.tensor([[1, 2, -1, 0], [3, -1, 1, 1], [-1, 0, 0, 0]])
 SAMPLES = {
     "nll_loss": (lambda x, r: F.nll_loss(x, LABELS, WEIGHT, ignore_index=1, reduction=r), lambda: [rows()]),
     "nll_loss2d": (lambda x, r: F.nll_loss(x, torch.tensor([[1, 0, 3], [2, 2, 1]]), reduction=r), lambda: [t(2, 4, 3)]),
+    "cross_entropy": (lambda x, r: _of_logits(x, LABELS, WEIGHT, x.detach(), 1, r), lambda: [rows()]),
     "mse_loss": (lambda a, b, r: F.mse_loss(a, b, reduction=r), lambda: [rows(), rows(1)]),
     "smooth_l1_loss": (lambda a, b, r: F.smooth_l1_loss(a, b, beta=0.4, reduction=r), lambda: [rows(), rows(1)]),
     "huber_loss": (lambda a, b, r: F.huber_loss(a, b, delta=0.4, reduction=r), lambda: [rows(), rows(1)]),
