@@ -43,6 +43,7 @@ format: $(VENV)/.dev
 	@$(BIN)/ruff format .
 
 docs: $(VENV)/.docs
+	@for page in breaks operators reference; do $(BIN)/python docs/make_$$page.py || exit 1; done
 	@$(BIN)/python docs/site/build.py
 
 system:
@@ -71,7 +72,7 @@ $(VENV)/.made: .ci/make-venv
 	@touch $@
 
 $(VENV)/.run: $(VENV)/.made pyproject.toml
-	@echo 'Installing tapescope and what it needs ...' >&2
+	@echo 'Installing tapescope and what it needs, which takes a minute or two ...' >&2
 	@$(BIN)/python -m pip install -qq --editable .
 	@touch $@
 

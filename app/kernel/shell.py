@@ -16,6 +16,7 @@ import contextlib
 import linecache
 import os
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -38,6 +39,9 @@ from .torch_name import ENGINE, explain_missing_name
 
 MAX_TEXT = 1_000_000
 """Characters of one text output; the middle of a longer one is left out."""
+
+ADVICE_WIDTH = 66
+"""Columns of the advice under a traceback, so that narrow screens need not break its words."""
 
 MAX_BUNDLE = 64_000_000
 """Characters of any other output; a larger one is replaced by a sentence."""
@@ -470,7 +474,8 @@ class Shell(InteractiveShell):
 def _advice(error: BaseException) -> str | None:
     """What to try after an error of the engine's; None where nothing is known, or the engine is not loaded."""
     engine = sys.modules.get(f"{ENGINE}.advice")
-    return (engine.advice(error) or None) if engine is not None else None
+    told = engine.advice(error) if engine is not None else ""
+    return textwrap.fill(told, ADVICE_WIDTH, break_long_words=False, break_on_hyphens=False) or None
 
 
 def _without_kernel(trace: TracebackType | None, engine: bool = False) -> TracebackType | None:

@@ -24,7 +24,10 @@ FRAGMENTS = {
 }
 """Pages whose Python is not a program from top to bottom, and why."""
 
-LANGUAGES = {"python", "console", "text", "json", "toml", "yaml", "wgsl", "javascript", "html", "css", ""}
+RECIPES = {p.relative_to(ROOT).as_posix() for p in (ROOT / "docs" / "contribute").glob("*.md")}
+"""These are followed in a scratch copy, see test_recipes.py."""
+
+LANGUAGES = {"diff", "python", "console", "text", "json", "toml", "yaml", "wgsl", "javascript", "html", "css", ""}
 PAGES = sorted(
     p.relative_to(ROOT).as_posix()
     for p in [
@@ -36,7 +39,11 @@ PAGES = sorted(
     ]
     if p.exists()
 )
-RUN = [p for p in PAGES if p not in FRAGMENTS and any(b.language in ("python", "console") for b in blocks(ROOT / p))]
+RUN = [
+    p
+    for p in PAGES
+    if p not in FRAGMENTS.keys() | RECIPES and any(b.language in ("python", "console") for b in blocks(ROOT / p))
+]
 
 
 @pytest.fixture(scope="module")

@@ -1140,7 +1140,7 @@ MISTAKES: tuple[Mistake, ...] = (
         "device_cuda",
         "torch.ones(2, device='cuda')",
         "RuntimeError",
-        "Expected one of cpu, webgpu device type at start of device string:",
+        "device type at start of device string: cuda",
         ("torch.get_default_device()",),
     ),
     Mistake(
@@ -1154,7 +1154,7 @@ MISTAKES: tuple[Mistake, ...] = (
         "device_unknown",
         "torch.ones(2, device='gpu')",
         "RuntimeError",
-        "Expected one of cpu, ",
+        "device type at start of device string: gpu",
         ("torch.get_default_device()",),
     ),
     Mistake(
