@@ -83,6 +83,7 @@ def _type(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     name, bases, space = (domain.read(a) for a in args)
     made = type(name, bases, dict(space), **kwargs)
     domain.made_classes[id(made)] = made
+    _functions_made(domain, made)
     return made
 
 
@@ -584,10 +585,19 @@ def _deepcopy(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     raise Stop("opaque-call", "copy.deepcopy")
 
 
+def _functions_made(domain: Any, cls: type) -> None:
+    """Note the functions that native code made for a class: they are no part of what existed before."""
+    for value in vars(cls).values():
+        inner = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+        if type(inner) is FunctionType and id(inner) not in domain.world.memo:
+            domain.made_natively[id(inner)] = inner
+
+
 @entry(namedtuple)
 def _namedtuple(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     made = domain.pure(namedtuple, args, kwargs)
     domain.made_classes[id(made)] = made
+    _functions_made(domain, made)
     return made
 
 
@@ -603,6 +613,7 @@ def _dataclass(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     made = dataclasses.dataclass(**options)(cls)
     domain.made_classes[id(made)] = made
     domain.made_at.setdefault(id(made), domain.made_at.get(id(cls), domain.steps))
+    _functions_made(domain, made)
     domain.class_cache.clear()
     return made
 

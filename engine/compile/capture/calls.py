@@ -64,6 +64,8 @@ class Calls(NativeCalls, LeafCalls):
         bind: Any
         interpreter: Any
         is_: Any
+        made_functions: Any
+        made_natively: Any
 
     # -- the call -------------------------------------------------------------------------------
 
@@ -165,12 +167,18 @@ class Calls(NativeCalls, LeafCalls):
 
     def brought(self, f: FunctionType) -> tuple[Any, Any, Any]:
         """Defaults and closure of a function as symbolic values."""
-        known = self.world.memo.get(id(f))
         defaults, kwdefaults, closure = f.__defaults__, f.__kwdefaults__, f.__closure__ or ()
-        if known is None and self.stand_ins and closure:
-            closure = tuple([self.stand_ins[id(c)][1] if id(c) in self.stand_ins else c for c in closure])
-        if known is None or not (defaults or kwdefaults or closure):
+        if not (defaults or kwdefaults or closure):
             return defaults, kwdefaults, closure
+        known = self.world.memo.get(id(f))
+        if known is None:
+            if id(f) in self.made_functions or id(f) in self.made_natively:
+                if self.stand_ins and closure:
+                    closure = tuple([self.stand_ins[id(c)][1] if id(c) in self.stand_ins else c for c in closure])
+                return defaults, kwdefaults, closure
+            # Found through a type (a property, a descriptor, a hook), where which function it is was guarded on the way.
+            self.world.wrap(f, self.world.sources.const(f, f.__qualname__), guarded=True)
+            known = self.world.memo[id(f)]
         ready = self.functions_ready.get(id(f))
         if ready is None:
             world, sources = self.world, self.world.sources

@@ -49,6 +49,9 @@ class Containers:
         binary: Any
         truth_of: Any
         special: Any
+        of_class: Any
+        class_value: Any
+        inner: Any
 
     # -- settling -------------------------------------------------------------------------------
 
@@ -190,7 +193,11 @@ class Containers:
     def _class_item(self, frame: Frame, cls: type, key: Any) -> Any:
         found, owner = static(type(cls), "__getitem__")
         if type(found) is FunctionType and owner is not None and owner.__module__ not in ("enum",):
-            return self.push(frame, found, [cls, key], {})
+            return self.push(frame, self.class_value(found, owner, "__getitem__"), [cls, key], {})
+        if found is MISSING:
+            found, owner = self.of_class(cls, "__class_getitem__")
+            if isinstance(found, classmethod) and owner is not None and owner.__module__ != "typing":
+                return self.push(frame, self.inner(found, owner, "__class_getitem__"), [cls, key], {})
         return cls[key]  # type: ignore[index]
 
     def _overrides(self, kind: type, name: str) -> bool:

@@ -62,6 +62,8 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         self.raised_at: dict[int, tuple[BaseException, int]] = {}
         self.after: list[Any] = []
         self.made_functions: dict[int, Any] = {}
+        self.made_natively: dict[int, Any] = {}
+        """Functions that native code made inside, as those of a dataclass, by identity."""
         self.made_at: dict[int, int] = {}
         self.cells: dict[int, CellType] = {}
         self.stand_ins: dict[int, tuple[CellType, Obj]] = {}
