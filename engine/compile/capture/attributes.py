@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import sys
 import threading
 from types import (
     BuiltinFunctionType,
@@ -22,6 +23,7 @@ from types import (
 )
 from typing import TYPE_CHECKING, Any
 
+from ...autograd.node import Node as TapeNode
 from ...nn.module import Module
 from ...state import state as engine_state
 from ...tensor import Tensor
@@ -33,6 +35,7 @@ from .kinds import SuperOf, super_attribute
 from .leaves import NEEDS_VALUES, tensor_method
 from .sources import Source
 from .stops import Stop, name_of
+from .tape import Outside
 from .values import DELETED, MISSING, AttrsFacet, CMethod, Lazy, Obj, facet
 from .world import STRUCTURE, World
 
@@ -43,11 +46,20 @@ ENGINE = Module.__module__.rsplit(".", 2)[0]
 _SLOTS = (MemberDescriptorType, GetSetDescriptorType)
 _C_FUNCTIONS = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType, BuiltinFunctionType)
 
+_THEMSELVES = (FunctionType, property, MemberDescriptorType, functools.cached_property)
+"""What a class gives as it is when it is asked for it."""
+_UNDER = "what the class has under the name"
+
 
 def is_engine(kind: Any) -> bool:
     """Whether a class, function or module belongs to the engine, whose parts nobody replaces."""
     name = getattr(kind, "__module__", None) if not isinstance(kind, ModuleType) else kind.__name__
     return isinstance(name, str) and (name == ENGINE or name.startswith(ENGINE + "."))
+
+
+def is_fixed(kind: type) -> bool:
+    """Whether a class is Python's or the engine's own, to which nobody adds names."""
+    return kind.__module__.partition(".")[0] in sys.stdlib_module_names or is_engine(kind)
 
 
 def static(kind: type, name: str) -> tuple[Any, type | None]:
@@ -80,31 +92,45 @@ class Attributes:
         known = self.class_cache.get(key)
         if known is not None:
             return known
+        passed: list[type] = []
         for cls in kind.__mro__:
             own = self.world.own_obj(cls)
             if own is not None and name in own.written:
                 found = own.written[name]
                 if found is DELETED:
                     continue
+                self.without(passed, name)
                 return found, cls
             if name in cls.__dict__:
                 found = cls.__dict__[name]
                 break
+            passed.append(cls)
         else:
             found, cls = MISSING, None
-        if id(kind) in self.made_classes or id(cls) in self.made_classes:
-            pass
-        elif found is not MISSING and cls is not None and cls.__module__ != "builtins" and not is_engine(cls):
-            home = self.world.sources.const(kind, kind.__qualname__)
-            if isinstance(found, (FunctionType, property)):
-                self.world.guards.is_(self.world.sources.attr(home, name), found, "what the class has under the name")
-        elif found is MISSING and not is_engine(kind) and kind.__module__ != "builtins":
-            home = self.world.sources.const(kind, kind.__qualname__)
-            self.world.guards.condition(
-                home, f"no {name!r} in {{e}}", f"hasattr({{e}}, {name!r})", "what the class has under the name"
-            )
+        guards, sources = self.world.guards, self.world.sources
+        if (
+            isinstance(found, _THEMSELVES)
+            and cls is not None
+            and not (id(kind) in self.made_classes or id(cls) in self.made_classes)
+            and is_fixed(type(kind))
+        ):
+            if cls.__module__ == "builtins" or is_engine(cls):
+                self.without(passed, name)
+            else:  # read from the class, it says what nearer classes do not have, too
+                guards.is_(sources.attr(sources.const(kind, kind.__qualname__), name), found, _UNDER)
+        else:
+            self.without(passed, name)
+            if found is not MISSING and cls is not None and id(cls) not in self.made_classes:
+                if isinstance(found, _THEMSELVES) and not (cls.__module__ == "builtins" or is_engine(cls)):
+                    guards.is_(sources.own(sources.const(cls, cls.__qualname__), name), found, _UNDER)
         self.class_cache[key] = (found, cls)
         return found, cls
+
+    def without(self, classes: Any, name: str) -> None:
+        """Guard that classes of the program do not have a name of their own."""
+        for cls in classes:
+            if not is_fixed(cls) and id(cls) not in self.made_classes:
+                self.world.absent.setdefault(cls, {}).setdefault(name)
 
     class_cache: dict[Any, Any]
 
@@ -165,6 +191,9 @@ class Attributes:
             source = self.world.source_of(obj)
             assert source is not None
             return self.world.wrap(obj.args, self.world.sources.attr(source, "args"))
+        if name in ("next_functions", "edges") and isinstance(obj, TapeNode):
+            if any(e is not None and type(e[0]) is Outside for e in obj.edges):
+                raise Stop("outer-tape", f"{kind.__name__}.{name}")
         if kind.__module__ == "builtins" or (
             isinstance(obj, (enum.Enum, BaseException)) and not self.python_attr(kind, name)
         ):
@@ -172,7 +201,7 @@ class Attributes:
         return self.made_attribute(frame, obj, name)
 
     def python_attr(self, kind: type, name: str) -> bool:
-        found, owner = static(kind, name)
+        found, owner = self.of_class(kind, name)
         return isinstance(found, (FunctionType, property)) and owner is not None and owner.__module__ != "builtins"
 
     def native_attribute(self, obj: Any, name: str) -> Any:
@@ -187,7 +216,7 @@ class Attributes:
     def made_attribute(self, frame: Frame, obj: Any, name: str) -> Any:
         """An attribute of an instance that was made inside, or of an immutable object that existed before."""
         kind = type(obj)
-        custom, _where = static(kind, "__getattribute__")
+        custom, _where = self.of_class(kind, "__getattribute__")
         if type(custom) is FunctionType:
             return self.push(frame, custom, [obj, name], {})
         found, owner = self.of_class(kind, name)
@@ -204,7 +233,7 @@ class Attributes:
             return value
         if found is not MISSING:
             return self.bind(frame, obj, kind, found, owner, name)
-        hook, _ = static(kind, "__getattr__")
+        hook, _ = self.of_class(kind, "__getattr__")
         if type(hook) is FunctionType:
             return self.push(frame, hook, [obj, name], {})
         if name == "__class__":
@@ -235,7 +264,7 @@ class Attributes:
                 return MISSING
         if isinstance(found, _C_FUNCTIONS):
             return CMethod(obj, name) if type(obj) is Obj else found.__get__(obj, kind)  # type: ignore[union-attr]
-        getter = static(type(found), "__get__")[0]
+        getter = self.of_class(type(found), "__get__")[0]
         if getter is MISSING:
             return self.class_value(found, owner, name)
         if type(found).__name__ == "CompiledFunction":
@@ -277,7 +306,7 @@ class Attributes:
         self.world.touch(obj)
         if obj.real is engine_state:
             return self.state_attribute(name)
-        custom, _ = static(kind, "__getattribute__")
+        custom, _ = self.of_class(kind, "__getattribute__")
         if type(custom) is FunctionType:
             return self.push(frame, custom, [obj, name], {})
         found, owner = self.of_class(kind, name)
@@ -295,7 +324,7 @@ class Attributes:
             return value
         if found is not MISSING:
             return self.bind(frame, obj, kind, found, owner, name)
-        hook, _ = static(kind, "__getattr__")
+        hook, _ = self.of_class(kind, "__getattr__")
         if hook is Module.__getattr__:
             for home in ("_parameters", "_buffers", "_modules"):
                 shelf = self.get_own(obj, home, True)
@@ -401,7 +430,7 @@ class Attributes:
             return type(cls)
         if name == "__dict__":
             raise Stop("unsupported-value", f"__dict__ of the class {cls.__name__}")
-        meta, meta_owner = static(type(cls), name)
+        meta, meta_owner = self.of_class(type(cls), name)
         if meta is not MISSING and _is_data(meta) and type(cls) is not type:
             return self.bind(frame, cls, type(cls), meta, meta_owner, name)
         for base in cls.__mro__:
@@ -412,6 +441,7 @@ class Attributes:
                     continue
                 return value
             if name not in base.__dict__:
+                self.without((base,), name)
                 continue
             found = base.__dict__[name]
             if isinstance(found, staticmethod):
@@ -427,7 +457,7 @@ class Attributes:
             ):
                 if isinstance(cls, enum.EnumMeta) or base.__module__ == "builtins" or isinstance(found, _SLOTS):
                     return getattr(cls, name)
-                getter = static(type(found), "__get__")[0]
+                getter = self.of_class(type(found), "__get__")[0]
                 if type(getter) is FunctionType:
                     return self.push(frame, getter, [self.class_value(found, base, name), None, cls], {})
             return self.class_value(found, base, name)
@@ -437,11 +467,6 @@ class Attributes:
             return self.bind(frame, cls, type(cls), meta, meta_owner, name)
         if isinstance(cls, enum.EnumMeta):
             return getattr(cls, name, MISSING)
-        if not is_engine(cls) and id(cls) not in self.made_classes:
-            home = self.world.sources.const(cls, cls.__qualname__)
-            self.world.guards.condition(
-                home, f"no {name!r} in {{e}}", f"hasattr({{e}}, {name!r})", "what the class has under the name"
-            )
         return MISSING
 
     def module_attribute(self, module: ModuleType, name: str) -> Any:
@@ -467,6 +492,11 @@ class Attributes:
         try:
             found = getattr(module, name)
         except AttributeError:
+            if not is_engine(module):
+                self.world.guards.condition(
+                    self.world.sources.const(module, module.__name__), f"no {name!r} in {{e}}", f"hasattr({{e}}, {name!r})",
+                    "whether the module has the name",
+                )  # fmt: skip
             return MISSING
         return self.world.wrap(found, self.world.sources.attr(self.world.sources.const(module, module.__name__), name))
 
@@ -503,8 +533,7 @@ class Attributes:
         if name == "grad":
             return self.read_grad(t)
         if name == "grad_fn":
-            node = t.grad_fn
-            return None if node is None else self.tape_node(node)
+            return self.read_grad_fn(t)
         method = tensor_method(kind, name)
         if method is not None:
             return MethodType(method, t)
@@ -549,6 +578,18 @@ class Attributes:
 
     tape_nodes: dict[int, Any]
 
+    def read_grad_fn(self, t: Any) -> Any:
+        """The node that made a tensor: the real one where that was before the graph."""
+        node = t.grad_fn
+        if node is None:
+            return None
+        if type(node) is not Outside:
+            return self.tape_node(node)
+        source = self.world.source_of(t)
+        if source is None:
+            raise Stop("outer-tape", "grad_fn")
+        return self.world.wrap(self.world.real_of(t).grad_fn, self.world.sources.attr(source, "grad_fn"))
+
     def grad_source(self, t: Any) -> None:
         """Give the twin of a real leaf the gradient that the real one has, once; it is guarded."""
         if id(t) in self.grads_known:
@@ -569,8 +610,11 @@ class Attributes:
     grads_known: dict[int, Any]
 
     def read_grad(self, t: Any) -> Any:
-        if t.grad_fn is not None and not t._retains:
+        if t.grad_fn is not None and not t._retains and self.world.source_of(t) is None:
             return self.leaf(None, getattr, [t, "grad"], {})
+        real = self.world.real_of(t)
+        if t.grad_fn is not None and real is not MISSING and real._grad is None and not real._retains:
+            raise Stop("warning", "Reading .grad of a tensor that does not keep it")
         self.grad_source(t)
         g = t._grad
         if g is None:
@@ -654,7 +698,7 @@ class Attributes:
             if isinstance(found, GetSetDescriptorType):
                 raise Stop("mutation", f"Setting {name} of a {kind.__name__}")
         elif found is not MISSING:
-            setter = static(type(found), "__set__")[0]
+            setter = self.of_class(type(found), "__set__")[0]
             if type(setter) is FunctionType:
                 assert owner is not None
                 return self.push(frame, setter, [self.class_value(found, owner, name), obj, value], {})

@@ -160,8 +160,9 @@ class Capture:
                 generator.state = "closed"
         world, domain = self.world, self.domain
         for table in (
-            world.memo, world.from_symbol, world.shadows, world.marked, world._own, world.told_apart, domain.class_cache, domain.global_cache,
+            world.memo, world.from_symbol, world.shadows, world.marked, world._own, world.told_apart, world.absent, domain.class_cache, domain.global_cache,
             domain.own_dicts, domain.tape_nodes, domain.grads_known, domain.cells, domain.stand_ins, domain.raised_at, domain.builtin_cache,
+            domain.keepers,
         ):  # fmt: skip
             table.clear()
         world.keep.clear()
@@ -269,6 +270,11 @@ def capture(
                 setattr(engine_state, n, v)
         try:
             entry = finish(attempt, kind, value, stop, backend, id, before, after_state)
+        except Again as again:
+            if stop_at >= 0 and again.step >= stop_at:
+                raise Failed("the capture did not come to the same end again") from None
+            stop_at, planned = again.step, again.stop
+            continue
         except Escapes as escape:
             step = attempt.domain.made_at.get(builtin_id(escape.value))
             if step is None or step == stop_at:
@@ -321,6 +327,10 @@ def finish(
             names.append(back)
         result = back
     outputs = [t for t, _ in builder.outputs.values()]
+    early = [domain.keepers[key] for key in builder.outputs if key in domain.keepers]
+    if early:
+        _, step, what = min(early, key=lambda k: k[1])
+        raise Again(step, Stop("outer-tape", what))
     numbers = numbers_of(builder, recorder)
     gm = recorder.finish(outputs + [n for _, n in numbers])
     lines: list[str] = []
@@ -359,6 +369,7 @@ def finish(
         writer.source(source)
     state_guards(world, domain, recorder, before, gm is not None)
     distinct(world)
+    absences(world)
     entry.guards = list(guards.guards.values())
     entry.symbols = dict(recorder.symbols)
     entry.sources = world.sources
@@ -504,6 +515,18 @@ def state_guards(world: World, domain: SymbolicDomain, recorder: Recorder, befor
         guards.is_(dtype, _DTYPES._default, "the default dtype")
         device = sources.item(sources.const(_DEVICES.__dict__, "device"), "_default", False, "the default device")
         guards.is_(device, _DEVICES._default, "the default device")
+
+
+def absences(world: World) -> None:
+    """Guard that classes did not get names of their own that were looked for in them."""
+    for cls, names in world.absent.items():
+        home = world.sources.const(cls, cls.__qualname__)
+        if len(names) == 1:
+            test = f"{next(iter(names))!r} in {{e}}.__dict__"
+        else:
+            test = f"not {{e}}.__dict__.keys().isdisjoint({world.sources.constant(tuple(names))})"
+        shown = ", ".join(map(repr, names))
+        world.guards.condition(home, f"no {shown} in vars({{e}})", test, "which names a class has")
 
 
 def distinct(world: World) -> None:

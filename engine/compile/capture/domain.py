@@ -20,7 +20,7 @@ from ..fake import DataDependent, SymFloat, SymInt
 from ..interpreter.concrete import ConcreteDomain
 from ..interpreter.frame import EXHAUSTED, UNBOUND, Frame
 from ..interpreter.generators import InterpretedGenerator
-from .attributes import Attributes, is_engine, static
+from .attributes import Attributes, is_engine
 from .calls import Calls
 from .containers import CONTAINERS, VIEWS, Containers
 from .kinds import Note
@@ -61,6 +61,8 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         self.now: Frame | None = None
         self.raised_at: dict[int, tuple[BaseException, int]] = {}
         self.after: list[Any] = []
+        self.keepers: dict[int, tuple[Any, int, str]] = {}
+        """Tensors made inside that keep their gradients, by identity: the fake, the step at which it was told to, by what."""
         self.made_functions: dict[int, Any] = {}
         self.made_natively: dict[int, Any] = {}
         """Functions that native code made inside, as those of a dataclass, by identity."""
@@ -225,7 +227,7 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         kb = b.kind if type(b) is Obj else type(b)
         forth = [(f"__{name}__", a, b)]
         reverse = [(back, b, a)] if ka is not kb or op in _COMPARE else []
-        if kb is not ka and issubclass(kb, ka) and reverse and type(static(kb, back)[0]) is FunctionType:
+        if kb is not ka and issubclass(kb, ka) and reverse and type(self.of_class(kb, back)[0]) is FunctionType:
             forth, reverse = reverse, forth
         tries += forth + reverse
         found = [(m, x, y) for n, x, y in tries if (m := self.special(x, n)) is not None]
@@ -310,7 +312,7 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         if op in ("==", "!="):
             if ka is Obj or kb is Obj:
                 same = self.is_(frame, a, b, False)
-                if not same and ka is Obj and kb is Obj and static(one.kind, "__eq__")[1] is not object:
+                if not same and ka is Obj and kb is Obj and self.of_class(one.kind, "__eq__")[1] is not object:
                     raise Stop("unsupported-value", f"Comparing a {one.kind.__name__}")
                 return same is (op == "==")
             if ka is FunctionType or kb is FunctionType:
@@ -505,7 +507,7 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
                 out = self.read(self.nested(method, [value], {}))
                 return finish(out) if finish is not None else out
             kind = value.kind if type(value) is Obj else type(value)
-            if n == "__str__" and static(kind, "__str__")[1] not in (object, None):
+            if n == "__str__" and self.of_class(kind, "__str__")[1] not in (object, None):
                 break
         native = str if name == "__str__" else repr
         value = self.plain(value, native.__name__)

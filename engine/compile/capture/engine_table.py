@@ -24,7 +24,7 @@ from ...tensor import Tensor
 from ...utils import checkpoint as checkpointing
 from ..graph import effects
 from ..interpreter.frame import Frame
-from . import graph_calls
+from . import graph_calls, tape
 from .entries import entry
 from .leaves import is_allowed
 from .recorder import Unrecorded
@@ -50,6 +50,11 @@ def _run_backward(domain: Any, frame: Frame, f: Any, args: list[Any], kwargs: di
         raise Stop("unsupported-value", f"backward of {name_of(error.value)}") from None
     if domain.has_hooks():
         raise Stop("hook", "backward")
+    at = 4 if isinstance(given[0], Tensor) else 5
+    wanted = words.get("inputs", given[at] if len(given) > at else None)
+    tape.check_backward(domain, "backward", given[0], wanted)
+    for t in () if wanted is None else [wanted] if isinstance(wanted, Tensor) else wanted:
+        tape.keep_gradient(domain, t, "backward")
     try:
         domain.run_leaf(f, given, words)
     except Exception as error:
@@ -72,7 +77,17 @@ def _autograd_backward(domain: Any, frame: Frame, args: list[Any], kwargs: Any) 
 def _grad(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     if domain.has_hooks():
         raise Stop("hook", "autograd.grad")
+    given = {n: domain.operand_of(v) for n, v in (*zip(("outputs", "inputs"), args, strict=False), *kwargs.items())}
+    if "outputs" in given and "inputs" in given:
+        tape.check_backward(domain, "autograd.grad", given["outputs"], given["inputs"])
     return domain.leaf(frame, autograd.grad, args, kwargs)
+
+
+@entry(Tensor.retain_grad)
+def _retain_grad(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    t = domain.read(args[0])
+    tape.keep_gradient(domain, t, "retain_grad")
+    return domain.leaf(frame, Tensor.retain_grad, [t], kwargs)
 
 
 # -- modules and optimizers -------------------------------------------------------------------------

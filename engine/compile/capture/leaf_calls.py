@@ -95,12 +95,12 @@ class LeafCalls:
         for t, source in self.world.tensors():
             if t.requires_grad:
                 real = self.world.real_of(t)
-                if real._hooks or "_kept_accumulator" in real.__dict__:
+                if real._hooks or real._retains or "_kept_accumulator" in real.__dict__:
                     return True
                 self.world.guards.condition(
                     source,
                     "{e} has no hooks",
-                    "{e}._hooks or '_kept_accumulator' in {e}.__dict__",
+                    "{e}._hooks or {e}._retains or '_kept_accumulator' in {e}.__dict__",
                     "whether it has hooks",
                     None,
                     False,

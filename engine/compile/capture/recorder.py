@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...autograd import enable_grad
 from ...observe import Source as Place
 from ...tensor import Tensor
 from ..fake import FakeBackend, ShapeEnv, SymFloat, SymInt, fake_like
 from ..graph import Graph, GraphModule, Node, effects, spec_of
+from . import tape
 from .values import Misused
 
 if TYPE_CHECKING:
@@ -124,13 +124,7 @@ class Recorder:
         try:
             fake = fake_like(t, sizes, env=self.env, backends=self.backend)
             if t.grad_fn is not None:
-                kind, leaf = type(fake), fake
-                with enable_grad():
-                    fake = leaf.clone()
-                fake.__class__ = kind
-                fake._history = leaf
-            if t._base is not None and not t.requires_grad:
-                pass
+                tape.begin(fake)
         finally:
             self.flag.on = before
         node = self._placeholder(source, t, fake)
