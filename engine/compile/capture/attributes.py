@@ -194,6 +194,11 @@ class Attributes:
         if name in ("next_functions", "edges") and isinstance(obj, TapeNode):
             if any(e is not None and type(e[0]) is Outside for e in obj.edges):
                 raise Stop("outer-tape", f"{kind.__name__}.{name}")
+        if isinstance(obj, enum.Enum) and id(kind) not in self.made_classes:
+            own = {"value": "_value_", "name": "_name_"}.get(name, name)
+            if own in obj.__dict__ and not self.python_attr(kind, name):
+                home = self.world.source_of(obj) or self.world.sources.const(obj, str(obj))
+                return self.world.wrap(obj.__dict__[own], self.world.sources.own(home, own))
         if kind.__module__ == "builtins" or (
             isinstance(obj, (enum.Enum, BaseException)) and not self.python_attr(kind, name)
         ):

@@ -21,7 +21,7 @@ from ..fake import SymFloat, SymInt, is_symbolic, symbolic_call, symbolic_max, s
 from ..interpreter.classes import build_class
 from ..interpreter.frame import EXHAUSTED, Convert, Frame
 from ..interpreter.generators import InterpretedGenerator
-from .attributes import static
+from .attributes import is_fixed, static
 from .entries import entry
 from .kinds import Note, SuperOf
 from .stops import Stop, name_of
@@ -64,10 +64,10 @@ def is_instance(domain: Any, value: Any, cls: Any) -> bool:
 @entry(isinstance)
 def _isinstance(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     value, cls = args
-    if isinstance(cls, type) and type(static(type(cls), "__instancecheck__")[0]) is FunctionType:
-        module = type(cls).__module__
-        if not (module.startswith("typing") or module in ("abc", "enum") or "engine" in module):
-            return domain.truth_of(domain.nested(static(type(cls), "__instancecheck__")[0], [cls, value], {}))
+    if isinstance(cls, type):
+        check = domain.of_class(type(cls), "__instancecheck__")[0]
+        if type(check) is FunctionType and not is_fixed(type(cls)):
+            return domain.truth_of(domain.nested(check, [cls, value], {}))
     return is_instance(domain, value, cls)
 
 

@@ -26,7 +26,7 @@ from ..interpreter.binding import Mismatch, bind, complain
 from ..interpreter.frame import Convert, Frame, Yielded
 from ..interpreter.generators import InterpretedGenerator
 from . import leaves
-from .attributes import is_engine, static
+from .attributes import is_engine
 from .kinds import Note
 from .leaf_calls import LeafCalls
 from .native_calls import _PLAIN_MODULES, NativeCalls
@@ -274,7 +274,7 @@ class Calls(NativeCalls, LeafCalls):
         stop = STOPS.get(id(cls))
         if stop is not None and stop[0] is cls:
             raise Stop(stop[1], name_of(cls))
-        meta_call, _ = static(type(cls), "__call__")
+        meta_call, _ = self.of_class(type(cls), "__call__")
         if type(meta_call) is FunctionType and type(cls) is not type:
             return self.push(frame, meta_call, [cls, *args], kwargs)
         if issubclass(cls, Tensor):
@@ -283,7 +283,7 @@ class Calls(NativeCalls, LeafCalls):
             raise Stop(STOP_MODULES[cls.__module__.partition(".")[0]], name_of(cls))
         if getattr(cls, "__abstractmethods__", None):
             return cls(*args, **kwargs)
-        if static(cls, "__del__")[0] is not MISSING:
+        if self.of_class(cls, "__del__")[0] is not MISSING:
             raise Stop("finalizer", name_of(cls))
         new, owner = self.of_class(cls, "__new__")
         inner = new.__func__ if isinstance(new, staticmethod) else new
@@ -311,7 +311,7 @@ class Calls(NativeCalls, LeafCalls):
                 return cls.__new__(cls)  # type: ignore[call-overload]
         new = cls.__new__
         if new is object.__new__:
-            custom_init = static(cls, "__init__")[1] is not object
+            custom_init = self.of_class(cls, "__init__")[1] is not object
             return object.__new__(cls) if custom_init else object.__new__(cls, *args, **kwargs)
         if (
             all(not self.symbolic(self.settle(a)) for a in (*args, *kwargs.values()))

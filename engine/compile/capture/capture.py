@@ -22,6 +22,7 @@ from ..graph import effects
 from ..graph.purity import is_random
 from ..interpreter.frame import Control, Frame, Returned
 from ..interpreter.loop import Interpreter
+from . import tape
 from .codegen import Writer
 from .domain import SymbolicDomain
 from .kinds import Note
@@ -162,7 +163,7 @@ class Capture:
         for table in (
             world.memo, world.from_symbol, world.shadows, world.marked, world._own, world.told_apart, world.absent, domain.class_cache, domain.global_cache,
             domain.own_dicts, domain.tape_nodes, domain.grads_known, domain.cells, domain.stand_ins, domain.raised_at, domain.builtin_cache,
-            domain.keepers,
+            domain.keepers, domain.leaves_made,
         ):  # fmt: skip
             table.clear()
         world.keep.clear()
@@ -327,10 +328,9 @@ def finish(
             names.append(back)
         result = back
     outputs = [t for t, _ in builder.outputs.values()]
-    early = [domain.keepers[key] for key in builder.outputs if key in domain.keepers]
-    if early:
-        _, step, what = min(early, key=lambda k: k[1])
-        raise Again(step, Stop("outer-tape", what))
+    early = tape.too_long(domain, outputs)
+    if early is not None:
+        raise Again(early[0], Stop("outer-tape", early[1]))
     numbers = numbers_of(builder, recorder)
     gm = recorder.finish(outputs + [n for _, n in numbers])
     lines: list[str] = []

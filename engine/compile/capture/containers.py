@@ -15,7 +15,6 @@ from ...tensor import Tensor
 from ..fake import SymFloat, SymInt
 from ..interpreter.frame import EXHAUSTED, Frame
 from ..interpreter.generators import InterpretedGenerator
-from .attributes import static
 from .kinds import Note
 from .stops import Stop, Turn, name_of
 from .values import DELETED, MISSING, PLAIN, CMethod, DictFacet, Lazy, ListFacet, Misused, Obj, SetFacet, facet
@@ -64,7 +63,7 @@ class Containers:
             return value
         if kind is Obj:
             part = facet(value)
-            if part is None or static(value.kind, "__iter__")[0].__class__ is FunctionType:
+            if part is None or type(self.of_class(value.kind, "__iter__")[0]) is FunctionType:
                 return value
             return self.settle(part.native())
         if kind is list or kind is deque:
@@ -129,8 +128,8 @@ class Containers:
             if value.items is not None or value.kind in (list, dict, set, deque):
                 raise TypeError(f"unhashable type: '{value.kind.__name__}'")
             if (
-                type(static(value.kind, "__hash__")[0]) is FunctionType
-                or type(static(value.kind, "__eq__")[0]) is FunctionType
+                type(self.of_class(value.kind, "__hash__")[0]) is FunctionType
+                or type(self.of_class(value.kind, "__eq__")[0]) is FunctionType
             ):
                 raise Stop("unsupported-value", f"A {value.kind.__name__} as a key")
             self.world.touch(value)
@@ -142,7 +141,7 @@ class Containers:
         if kind is FunctionType:
             self.world.identify(value)
             return value
-        if type(static(kind, "__hash__")[0]) is FunctionType:
+        if type(self.of_class(kind, "__hash__")[0]) is FunctionType:
             settled = getattr(value, "__dict__", None)
             if settled is not None and any(self.symbolic(v) for v in settled.values()):
                 raise Stop("unsupported-value", f"A {kind.__name__} as a key")
@@ -191,7 +190,7 @@ class Containers:
         return key
 
     def _class_item(self, frame: Frame, cls: type, key: Any) -> Any:
-        found, owner = static(type(cls), "__getitem__")
+        found, owner = self.of_class(type(cls), "__getitem__")
         if type(found) is FunctionType and owner is not None and owner.__module__ not in ("enum",):
             return self.push(frame, self.class_value(found, owner, "__getitem__"), [cls, key], {})
         if found is MISSING:
@@ -203,11 +202,11 @@ class Containers:
     def _overrides(self, kind: type, name: str) -> bool:
         if kind in CONTAINERS or kind.__module__ == "builtins":
             return False
-        return type(static(kind, name)[0]) is FunctionType
+        return type(self.of_class(kind, name)[0]) is FunctionType
 
     def _missing(self, frame: Frame, container: Any, kind: type, key: Any) -> Any:
         """A dictionary that was made inside has no such key."""
-        hook = static(kind, "__missing__")[0]
+        hook = self.of_class(kind, "__missing__")[0]
         if type(hook) is FunctionType:
             return self.push(frame, hook, [container, key], {})
         if isinstance(container, defaultdict) and container.default_factory is not None:
@@ -237,7 +236,7 @@ class Containers:
             key = self.key(key)
             value = part.get(key)
             if value is MISSING or value is DELETED:
-                hook = static(obj.kind, "__missing__")[0]
+                hook = self.of_class(obj.kind, "__missing__")[0]
                 if type(hook) is FunctionType:
                     return self.push(frame, hook, [obj, key], {})
                 if isinstance(obj.real, defaultdict) and obj.real.default_factory is not None:

@@ -32,7 +32,9 @@ def super_attribute(domain: Any, frame: Frame, s: SuperOf, name: str) -> Any:
     mro = s.kind.__mro__
     bound = not isinstance(s.obj, type)
     for base in mro[mro.index(s.cls) + 1 :]:
-        if name in base.__dict__:
+        if name not in base.__dict__:
+            domain.without((base,), name)
+        else:
             found = base.__dict__[name]
             if type(found) is FunctionType:
                 f = domain.class_value(found, base, name)
@@ -42,7 +44,7 @@ def super_attribute(domain: Any, frame: Frame, s: SuperOf, name: str) -> Any:
             if isinstance(found, classmethod):
                 return MethodType(domain.inner(found, base, name), s.kind)
             if isinstance(found, property):
-                return domain.push(frame, found.fget, [s.obj], {})
+                return domain.bind(frame, s.obj, s.kind, domain.class_value(found, base, name), base, name)
             if callable(found) and hasattr(type(found), "__get__"):
                 if type(found).__name__ == "builtin_function_or_method":
                     return found

@@ -232,7 +232,7 @@ def _plain_getattribute(domain: Any, frame: Frame, receiver: Any, args: list[Any
             raise domain.no_attribute(receiver, name)
         return value
     own = getattr(receiver, "__dict__", {})
-    found, owner = static(type(receiver), name)
+    found, owner = domain.of_class(type(receiver), name)
     if found is not MISSING and (hasattr(type(found), "__set__") or name not in own):
         return domain.bind(frame, receiver, type(receiver), found, owner, name)
     if name in own:

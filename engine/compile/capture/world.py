@@ -95,6 +95,8 @@ class World:
         self.writes = 0
         self.told_apart: dict[Source, None] = {}
         """Objects whose `id()` was asked for: different ones must stay different."""
+        self.absent: dict[type, dict[str, None]] = {}
+        """Names that classes of the program were asked for and do not have themselves."""
         self.keep: list[Any] = []
         self.domain: Any = None
 
