@@ -111,6 +111,9 @@ def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, ignore_
         raise ValueError(f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}")
     if target.dtype not in (dtypes.int64, dtypes.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {dispatch.type_name(target.dtype)}")
+    if input.dtype.category < dtypes.FLOATING:
+        kernel = "nll_loss_out_frame" if input.ndim == 2 else "nll_loss2d_forward_out_frame"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dispatch.type_name(input.dtype)}'")
     classes = input.shape[1]
     if weight is not None and tuple(weight.shape) != (classes,):
         raise RuntimeError(

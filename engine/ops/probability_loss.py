@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from .. import dispatch, dtypes
 from ..shapes import broadcast_shapes
 from ..state import state
 from ..tensor import Tensor
@@ -47,13 +48,19 @@ def binary_cross_entropy(
 ) -> Tensor:
     """-(target log(input) + (1 - target) log(1 - input)), for probabilities.
 
-    Raises ValueError where the shapes differ, RuntimeError for an input outside of [0, 1].
+    Raises ValueError where the shapes differ, RuntimeError for an input outside of [0, 1] or a target of another dtype.
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
             "Please ensure they have the same size."
+        )
+    if input.dtype.category < dtypes.FLOATING:
+        raise NotImplementedError(f"\"binary_cross_entropy\" not implemented for '{dispatch.type_name(input.dtype)}'")
+    if target.dtype is not input.dtype:
+        raise RuntimeError(
+            f"Found dtype {dispatch.type_name(target.dtype)} but expected {dispatch.type_name(input.dtype)}"
         )
     if weight is not None:
         weight = weight.expand(*broadcast_shapes(target.shape, weight.shape))

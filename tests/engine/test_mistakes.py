@@ -459,6 +459,20 @@ MISTAKES: tuple[Mistake, ...] = (
         ("[3, 1]", "[3]", "input.squeeze(1)"),
     ),
     Mistake(
+        "bce_int_target",
+        "F.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1]))",
+        "RuntimeError",
+        "Found dtype Long but expected Float",
+        ("float32", "int64", ".float()"),
+    ),
+    Mistake(
+        "nll_int",
+        "F.nll_loss(torch.ones(2, 3, dtype=torch.int64), torch.tensor([0, 1]))",
+        "NotImplementedError",
+        "\"nll_loss_out_frame\" not implemented for 'Long'",
+        ("[2, 3]", ".float()"),
+    ),
+    Mistake(
         "mse_shape",
         "F.mse_loss(torch.ones(3), torch.ones(4))",
         "RuntimeError",
