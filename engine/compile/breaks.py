@@ -134,9 +134,13 @@ _enter(
     "Register the hook outside of the compiled function.",
 )  # fmt: skip
 _enter(
-    "outer-tape", "unsupported", "{what} goes back through operators that ran before this graph, so it runs between two graphs.",
+    "outer-tape", "unsupported", "{what} reaches operators that ran before this graph, so it runs between two graphs.",
     "Keep forward and backward in one graph: compute the loss inside of the compiled function, and move what breaks the graph before "
     "backward (a print, an .item()) behind it.",
+)  # fmt: skip
+_enter(
+    "inner-tape", "unsupported", "{what} asks for the gradient of a tensor between operators, which leaves the graph: it is made outside.",
+    "Call backward in the same graph, or do not let the tensor out of the compiled function.",
 )  # fmt: skip
 _enter(
     "fake", "unsupported", "{what} cannot be run without values.",

@@ -161,7 +161,7 @@ class Capture:
                 generator.state = "closed"
         world, domain = self.world, self.domain
         for table in (
-            world.memo, world.from_symbol, world.shadows, world.marked, world._own, world.told_apart, world.absent, domain.class_cache, domain.global_cache,
+            world.memo, world.from_symbol, world.shadows, world.marked, world._own, world.told_apart, world.absent, world.elsewhere, domain.class_cache, domain.global_cache,
             domain.own_dicts, domain.tape_nodes, domain.grads_known, domain.cells, domain.stand_ins, domain.raised_at, domain.builtin_cache,
             domain.keepers, domain.leaves_made,
         ):  # fmt: skip
@@ -330,7 +330,7 @@ def finish(
     outputs = [t for t, _ in builder.outputs.values()]
     early = tape.too_long(domain, outputs)
     if early is not None:
-        raise Again(early[0], Stop("outer-tape", early[1]))
+        raise Again(early[0], Stop("inner-tape", early[1]))
     numbers = numbers_of(builder, recorder)
     gm = recorder.finish(outputs + [n for _, n in numbers])
     lines: list[str] = []

@@ -12,7 +12,7 @@ import operator
 import os
 import sys
 import weakref
-from types import CellType, FunctionType, ModuleType
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from ...tensor import Tensor
@@ -319,6 +319,9 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
                 return same is (op == "==")
             if ka is FunctionType or kb is FunctionType:
                 return self.is_(frame, a, b, op == "!=")
+            if ka is MethodType and kb is MethodType:
+                same = self.is_(frame, a.__self__, b.__self__, False) and self.is_(frame, a.__func__, b.__func__, False)
+                return same is (op == "==")
         self.no_objects(op, a, b)
         return native(a, b)
 
@@ -327,7 +330,11 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
             return (self.none(a)) is not invert
         if type(b) is Lazy and a is None:
             return (self.none(b)) is not invert
+        unread = a, b
         a, b = self.read(a), self.read(b)
+        kind = type(a)
+        if kind is type(b) and (kind in _IMMUTABLE or issubclass(kind, tuple)):
+            return self.one_object(*unread, a, b) is not invert
         if type(a) is FunctionType or type(b) is FunctionType:
             self.world.identify(a)
             self.world.identify(b)
@@ -343,6 +350,27 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         elif type(b) is Obj:
             self.world.touch(b)
         return same is not invert
+
+    def one_object(self, x: Any, y: Any, a: Any, b: Any) -> bool:
+        """Whether two immutable values (unread `x`, `y`; read `a`, `b`) are one object: their being equal does not say so."""
+        world = self.world
+        first, second = world.source_of(x), world.source_of(y)
+        plain = type(a) in PLAIN
+        if plain and (a != b or (type(a) is int and -5 <= a <= 256)):
+            return a is b  # what they are is guarded, and says it
+        if first is not None and second is not None:
+            same = world.real_of(x) is world.real_of(y)
+            if first is not second:
+                world.guards.same(first, second, same)
+            return same
+        if plain and (first is not None or second is not None):
+            source, other = (first, b) if first is not None else (second, a)
+            assert source is not None
+            same = a is b
+            test = f"{{e}} is {'not ' if same else ''}{world.sources.object(other)}"
+            world.guards.condition(source, f"{{e}} is {'' if same else 'not '}{other!r}", test, "which object it is")
+            return same
+        return a is b
 
     def none(self, value: Any) -> bool:
         """Whether a value is None, of an unread one without reading more."""
@@ -715,6 +743,7 @@ def _has_tensor(value: Any) -> bool:
 
 
 _NUMBERS = frozenset({int, float, bool, SymInt, SymFloat})
+_IMMUTABLE = frozenset({int, float, str, bytes, complex, MethodType})
 _OPERANDS = frozenset({int, float, bool, complex, SymInt, SymFloat})
 _import = builtins.__import__
 _NO_METHODS = frozenset({InterpretedGenerator, SymInt, SymFloat})

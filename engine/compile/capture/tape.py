@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...autograd.node import Node as TapeNode
+from ...autograd.run import AccumulateGrad
 from ...tensor import Tensor, gradient_edge
 from .stops import Stop
 
@@ -34,9 +35,9 @@ def begin(fake: Any) -> Any:
     return node
 
 
-def ends(tensors: list[Any]) -> dict[int, Outside]:
-    """The `Outside` nodes that a backward pass from some fakes would get to, by identity."""
-    found: dict[int, Outside] = {}
+def ends(tensors: list[Any]) -> dict[int, TapeNode]:
+    """The nodes at which a backward pass from some fakes would end, by identity: `Outside` ones, and those of leaves."""
+    found: dict[int, TapeNode] = {}
     done: set[int] = set()
     stack = [gradient_edge(t)[0] for t in tensors if t.requires_grad]
     while stack:
@@ -44,7 +45,7 @@ def ends(tensors: list[Any]) -> dict[int, Outside]:
         if id(node) in done:
             continue
         done.add(id(node))
-        if type(node) is Outside:
+        if type(node) in (Outside, AccumulateGrad):
             found[id(node)] = node
         stack += [e[0] for e in node.edges if e is not None]
     return found
@@ -56,7 +57,7 @@ def check_backward(domain: Any, what: str, roots: Any, wanted: Any) -> None:
     With `wanted`, gradients of what was made inside need nothing of that tape; those of a tensor from before do, unless it is the very one
     at which the graph's tape begins.
     """
-    reached = domain.run_leaf(ends, [_tensors(roots)], {})
+    reached = [key for key, node in domain.run_leaf(ends, [_tensors(roots)], {}).items() if type(node) is Outside]
     if not reached:
         return
     if wanted is None:
@@ -76,6 +77,23 @@ def keep_gradient(domain: Any, t: Any, what: str) -> None:
     if domain.world.source_of(t) is not None:
         raise Stop("outer-tape", what)
     domain.keepers.setdefault(id(t), (t, domain.steps, what))
+
+
+def too_long(domain: Any, outputs: list[Any]) -> tuple[int, str] | None:
+    """The step before which a graph must end, and what is done there, so that its results have the tape that eager ones would.
+
+    A compiled graph is one node of the tape: a tensor between its operators that keeps a gradient, or a leaf that was made there, must be
+    an input of the next graph instead.
+    """
+    found = [domain.keepers[id(t)][1:] for t in outputs if id(t) in domain.keepers]
+    for t in outputs:
+        if not (t.requires_grad and t.grad_fn is None):
+            continue
+        step = domain.leaves_made.get(id(t))
+        others = [o for o in outputs if o is not t and o.grad_fn is not None]
+        if step is not None and id(gradient_edge(t)[0]) in domain.run_leaf(ends, [others], {}):
+            found.append((step[1], "requires_grad_"))
+    return min(found, default=None)
 
 
 def _tensors(given: Any) -> list[Any]:

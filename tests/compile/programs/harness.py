@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapescope import engine as torch
+from tapescope.engine.compile.backends import lookup_backend
 from tapescope.engine.compile.capture.tables import STRICT
 from tapescope.engine.observe import bus
 
@@ -104,13 +105,13 @@ class Snapshot:
         ]
 
 
-def run(program: Program, compiled: bool) -> tuple[list[Any], list[str], int]:
-    """What each call did, the ids of the breaks, and how many graphs there were."""
+def run(program: Program, compiled: bool, name: str = "") -> tuple[list[Any], list[str], int]:
+    """What each call did, the ids of the breaks, and how many graphs there were; `name` is a backend's."""
     graphs: list[Any] = []
 
     def backend(gm: Any, inputs: Any) -> Any:
         graphs.append(gm)
-        return gm.forward
+        return lookup_backend(name)(gm, inputs) if name else gm.forward
 
     torch.manual_seed(0)
     torch.compiler.reset()
@@ -158,13 +159,13 @@ def run(program: Program, compiled: bool) -> tuple[list[Any], list[str], int]:
     return seen, breaks, len(graphs)
 
 
-def check(program: Program) -> None:
-    """Compare eager and compiled; raises AssertionError where they differ."""
+def check(program: Program, backend: str = "") -> None:
+    """Compare eager and compiled (by replay, or by a backend of that name); raises AssertionError where they differ."""
     before = STRICT.on
     STRICT.on = True
     try:
         want, _, _ = run(program, False)
-        got, breaks, graphs = run(program, True)
+        got, breaks, graphs = run(program, True, backend)
     finally:
         STRICT.on = before
     for i, (w, g) in enumerate(zip(want, got, strict=True)):

@@ -20,3 +20,10 @@ for _found in pkgutil.iter_modules(folder):
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_program(program: Any) -> None:
     check(program)
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "tapescope"])
+@pytest.mark.parametrize("program", [p for p in PROGRAMS if "across_breaks" in p.name], ids=lambda p: p.name)
+def test_across_breaks(program: Any, backend: str) -> None:
+    """What reaches over a break, with backends whose graphs have a tape of their own."""
+    check(program, backend)
