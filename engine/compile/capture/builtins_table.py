@@ -23,7 +23,7 @@ from ..interpreter.frame import EXHAUSTED, Convert, Frame
 from ..interpreter.generators import InterpretedGenerator
 from .attributes import is_fixed, static
 from .entries import entry
-from .kinds import Note, SuperOf
+from .kinds import Identity, Note, SuperOf
 from .stops import Stop, name_of
 from .tables import HANDLERS, PURE, STOPS, SYMBOLIC
 from .values import MISSING, PLAIN, Lazy, Obj
@@ -387,16 +387,11 @@ def _hash(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     return hash(value)
 
 
-class Identity(int):
-    """What `id()` answers: good for telling objects apart, and for nothing else. `symbol` is the object."""
-
-    symbol: Any
-
-
 @entry(id)
 def _id(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     value = domain.read(args[0])
-    out = Identity(id(value))
+    real = domain.world.real_of(value)
+    out = Identity(id(real) if real is not MISSING else -(1 << 80) - id(value))
     out.symbol = value
     source = domain.world.source_of(value)
     if source is not None and source.kind != "const":
@@ -689,4 +684,4 @@ for _f, _id in (
 ):  # fmt: skip
     STOPS[id(_f)] = (_f, _id)
 
-__all__ = ["Identity", "is_instance", "type_of"]
+__all__ = ["is_instance", "type_of"]

@@ -15,7 +15,7 @@ from ...tensor import Tensor
 from ..fake import SymFloat, SymInt
 from ..interpreter.frame import EXHAUSTED, Frame
 from ..interpreter.generators import InterpretedGenerator
-from .kinds import Note
+from .kinds import Identity, Note
 from .stops import Stop, Turn, name_of
 from .values import DELETED, MISSING, PLAIN, CMethod, DictFacet, Lazy, ListFacet, Misused, Obj, SetFacet, facet
 from .world import World
@@ -29,6 +29,7 @@ MUTATING = frozenset(
         "move_to_end", "__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__", "__iand__", "__isub__", "__ixor__", "__init__",
     ]
 )  # fmt: skip
+_ADDING = frozenset(["append", "appendleft", "insert"])
 COMPARING = frozenset(
     ["remove", "index", "count", "sort", "__contains__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"]
 )
@@ -112,6 +113,10 @@ class Containers:
             return int(value)
         if kind is SymFloat:
             return float(value)
+        if kind is Identity:
+            if self.world.source_of(value.symbol) is None:
+                raise Stop("unsupported-value", "The id() of an object made inside")
+            return self.pinned(value)
         if kind is list or kind is tuple:
             return kind([self.concrete(v) for v in value])
         if kind is dict:
@@ -147,6 +152,29 @@ class Containers:
                 raise Stop("unsupported-value", f"A {kind.__name__} as a key")
         return value
 
+    def key_of(self, container: Any, value: Any) -> Any:
+        """A key that is looked for in a container: an `id()` among plain numbers is one itself."""
+        key = self.key(value)
+        if (type(key) is Identity or type(key) is tuple) and (
+            type(container) is Obj or any(type(k) in (int, tuple) for k in container)
+        ):
+            return self.pinned(key)
+        return key
+
+    def pinned(self, value: Any) -> Any:
+        """An `id()` as the number that it is, which is guarded."""
+        if type(value) is tuple and any(type(v) in (Identity, tuple) for v in value):
+            return tuple([self.pinned(v) for v in value])
+        if type(value) is not Identity:
+            return value
+        source = self.world.source_of(value.symbol)
+        if source is None:
+            return value
+        number = int(value)
+        if source.kind != "const":
+            self.world.guards.condition(source, f"id({{e}}) == {number}", f"id({{e}}) != {number}", "its id()")
+        return number
+
     # -- items ----------------------------------------------------------------------------------
 
     def getitem(self, frame: Frame, container: Any, key: Any) -> Any:
@@ -161,7 +189,7 @@ class Containers:
         if isinstance(container, (list, tuple)) and not self._overrides(kind, "__getitem__"):
             return container[self.concrete(self.index(key))]
         if isinstance(container, dict) and not self._overrides(kind, "__getitem__"):
-            key = self.key(key)
+            key = self.key_of(container, key)
             if key in container:
                 return dict.__getitem__(container, key)
             return self._missing(frame, container, kind, key)
@@ -233,7 +261,7 @@ class Containers:
                 return part.get(key)
             return part.native()[key]
         if isinstance(part, DictFacet):
-            key = self.key(key)
+            key = self.key_of(obj, key)
             value = part.get(key)
             if value is MISSING or value is DELETED:
                 hook = self.of_class(obj.kind, "__missing__")[0]
@@ -274,14 +302,14 @@ class Containers:
                 part.changed()
                 return None
             if isinstance(part, DictFacet):
-                part.put(self.key(key), value)
+                part.put(self.key_of(container, key), value)
                 return None
             raise Stop("mutation", f"Setting an item of a {container.kind.__name__}")
         method = self.special(container, "__setitem__")
         if method is not None:
             return self.push(frame, method, [container, key, value], {})
         if isinstance(container, dict):
-            container[self.key(key)] = value
+            container[self.key_of(container, key)] = value
             return None
         if isinstance(container, (list, deque)):
             key = self.concrete(self.index(key))
@@ -319,7 +347,7 @@ class Containers:
                 return None
             if isinstance(part, DictFacet):
                 native = part.native()
-                key = self.key(key)
+                key = self.key_of(container, key)
                 if key not in native:
                     raise KeyError(self.shown_key(key))
                 del native[key]
@@ -327,7 +355,7 @@ class Containers:
                 return None
             raise Stop("mutation", f"Deleting an item of a {container.kind.__name__}")
         if isinstance(container, dict):
-            del container[self.key(key)]
+            del container[self.key_of(container, key)]
             return None
         if isinstance(container, (list, deque)):
             del container[self.concrete(self.index(key))]
@@ -443,7 +471,7 @@ class Containers:
         if type(container) is Obj:
             part = facet(container)
             if isinstance(part, DictFacet):
-                found = part.get(self.key(item))
+                found = part.get(self.key_of(container, item))
                 return (found is not MISSING and found is not DELETED) is not invert
             if part is None:
                 iterator = self.special(container, "__iter__")
@@ -452,10 +480,10 @@ class Containers:
                 return self._among(frame, self.elements(frame, container), item) is not invert
             native = part.native()
             if type(part) is SetFacet:
-                return (self.key(item) in native) is not invert
+                return (self.key_of(container, item) in native) is not invert
             return self._among(frame, native, item) is not invert
         if isinstance(container, (dict, set, frozenset, VIEWS[0])):
-            return (self.key(item) in container) is not invert
+            return (self.key_of(container, item) in container) is not invert
         if isinstance(container, (str, bytes, range)):
             item = self.concrete(self.read(item))
             return (item in container) is not invert
@@ -518,6 +546,8 @@ class Containers:
 
     def container_method(self, frame: Frame, receiver: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """A method of list, dict, set or deque."""
+        if any(type(a) is Identity for a in args) and name not in _ADDING:
+            args = [self.pinned(a) for a in args]
         if type(receiver) is Obj:
             part = facet(receiver)
             if part is None:
@@ -563,7 +593,7 @@ class Containers:
             return value
         if name == "update" and len(args) == 1:
             for key, value in self.pairs(frame, args[0]):
-                part.put(self.key(key), value)
+                part.put(self.key_of(container, key), value)
             return None
         return NotImplemented
 

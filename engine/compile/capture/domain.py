@@ -23,7 +23,7 @@ from ..interpreter.generators import InterpretedGenerator
 from .attributes import Attributes, is_engine
 from .calls import Calls
 from .containers import CONTAINERS, VIEWS, Containers
-from .kinds import Note
+from .kinds import Identity, Note
 from .recorder import Recorder
 from .stops import Stop, Turn, name_of
 from .values import DELETED, MISSING, PLAIN, Lazy, Misused, Obj, facet
@@ -267,6 +267,8 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
             return a
         x = self.operand(a)
         y = self.operand(b)
+        if type(x) is Identity or type(y) is Identity:
+            x, y = self.concrete(x), self.concrete(y)
         if isinstance(x, str) and op == "%":
             y = self.plain(y, "%")
         self.no_objects(op, x, y)
@@ -323,6 +325,8 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
                 same = self.is_(frame, a.__self__, b.__self__, False) and self.is_(frame, a.__func__, b.__func__, False)
                 return same is (op == "==")
         self.no_objects(op, a, b)
+        if (ka is Identity) is not (kb is Identity):
+            a, b = self.pinned(a), self.pinned(b)
         return native(a, b)
 
     def is_(self, frame: Frame, a: Any, b: Any, invert: bool) -> bool:

@@ -18,6 +18,15 @@ class Note:
         self.step, self.module = step, module
 
 
+class Identity(int):
+    """What `id()` answers: the object's own where it existed before, a stand-in where it was made inside. `symbol` is the object.
+
+    As long as it only tells objects apart nothing is guarded but that they are different; where the number itself matters it is pinned.
+    """
+
+    symbol: Any
+
+
 class SuperOf:
     """`super(cls, obj)`."""
 

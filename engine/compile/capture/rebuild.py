@@ -30,10 +30,9 @@ from ...tensor import Tensor
 from ..fake import SymFloat, SymInt
 from ..interpreter.frame import NULL, UNBOUND, Convert, Frame, OnReturn
 from ..interpreter.generators import InterpretedGenerator
-from .builtins_table import Identity
 from .codegen import Writer
 from .iteration_table import Calling, Following
-from .kinds import SuperOf
+from .kinds import Identity, SuperOf
 from .values import DELETED, MISSING, PLAIN, CMethod, DictFacet, Lazy, ListFacet, Obj, SetFacet
 from .world import ATOMS, World
 

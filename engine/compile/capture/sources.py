@@ -47,6 +47,10 @@ class Sources:
             return repr(value)
         if type(value) in (int, str, bytes):
             return repr(value)
+        return self.object(value)
+
+    def object(self, value: Any) -> str:
+        """The name under which generated code finds this very object."""
         known = self.constants.get(id(value))
         if known is None:
             known = self.constants[id(value)] = (f"K{len(self.constants)}", value)

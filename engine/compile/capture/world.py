@@ -84,6 +84,8 @@ class World:
         """By identity of a real object: the object, its symbolic value, the source by which it was met first."""
         self.from_symbol: dict[int, tuple[Any, Any, Source]] = {}
         """By identity of a symbolic value: the value, the real object, its source."""
+        self.elsewhere: dict[Source, Any] = {}
+        """Symbolic values of tuples and bound methods that were met before by another path."""
         self.weak: set[int] = set()
         """Functions of which only the code is guarded so far, by identity."""
         self.shadows: dict[int, tuple[Any, Obj]] = {}
@@ -110,9 +112,14 @@ class World:
         known = self.memo.get(id(value))
         if known is not None:
             _, symbol, first = known
-            if first is not source and not guarded and not isinstance(value, (tuple, MethodType)):
+            if first is source or guarded:
+                return symbol
+            if not isinstance(value, (tuple, MethodType)):
                 self._same(source, first, value)
-            return symbol
+                return symbol
+            again = self.elsewhere.get(source)
+            if again is not None:
+                return again  # an immutable value is read anew on each path: another time it may be another object
         if isinstance(value, Tensor):
             return self._tensor(value, source)
         if kind is FunctionType:
@@ -132,7 +139,7 @@ class World:
             self.guards.type(source, MethodType)
             function = self.wrap(value.__func__, self.sources.of("func", source, None, source.label))
             owner = self.wrap(value.__self__, self.sources.of("self", source, None, f"{source.label}.__self__"))
-            return self._note(value, MethodType(function, owner), source)
+            return self._immutable(value, MethodType(function, owner), source)
         if isinstance(value, tuple):
             return self._tuple(value, source)
         if isinstance(value, BaseException):
@@ -149,6 +156,13 @@ class World:
 
     def _note(self, value: Any, symbol: Any, source: Source) -> Any:
         self.memo[id(value)] = (value, symbol, source)
+        self.from_symbol[id(symbol)] = (symbol, value, source)
+        return symbol
+
+    def _immutable(self, value: Any, symbol: Any, source: Source) -> Any:
+        if id(value) not in self.memo:
+            return self._note(value, symbol, source)
+        self.elsewhere[source] = symbol
         self.from_symbol[id(symbol)] = (symbol, value, source)
         return symbol
 
@@ -202,7 +216,7 @@ class World:
         for i, x in enumerate(value):
             shown = f"{label}.{fields[i]}" if fields and i < len(fields) else f"{label}[{i}]"
             items.append(self.wrap(x, self.sources.of("tuple_item", source, i, shown)))
-        return self._note(value, tuple.__new__(type(value), items), source)
+        return self._immutable(value, tuple.__new__(type(value), items), source)
 
     def _partial(self, value: functools.partial, source: Source) -> Any:
         self.guards.type(source, functools.partial)
