@@ -37,6 +37,21 @@ BLOCK = re.compile(
 )
 
 
+PRELUDES = {
+    "docs/views.md": """
+import sys
+from tapescope import engine as torch
+w = torch.ones(2, 3, requires_grad=True)
+loss = (w * w).sum()
+try:
+    w @ torch.ones(4)
+except RuntimeError as error:
+    sys.last_value = sys.last_exc = error
+""",
+}
+"""What a reader of a page has already: a loss, an error."""
+
+
 @dataclass(frozen=True)
 class Block:
     """One fenced block: its language, what stands behind that, its text, and its line in the page."""
@@ -79,6 +94,7 @@ def run_page(page: Path) -> list[str]:
     """Run a page's blocks in the current process and folder; what went wrong, a sentence each."""
     space: dict[str, object] = {"__name__": "__main__"}
     problems, printed = [], ""
+    exec(PRELUDES.get(page.relative_to(ROOT).as_posix(), ""), space)
     for block in blocks(page):
         where = f"{page.relative_to(ROOT)}:{block.line}"
         try:

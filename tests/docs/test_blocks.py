@@ -16,7 +16,6 @@ sys.path.insert(0, str(HERE))
 from blocks import blocks, fits
 
 FRAGMENTS = {
-    "docs/views.md": "shows calls on a `loss` of the reader's own",
     "docs/rooms/graphviz_views.md": "an overview of an interface, with names for what the reader has",
     "docs/rooms/engine.md": "pieces of the operator table as they stand there",
     "docs/rooms/kernel.md": "a kernel for a callback of the reader's own",
