@@ -60,6 +60,8 @@ class Tracing:
         """Twins of the level-1 graph's constants, by name."""
         self.grad_after = state.grad_enabled
         """The gradient mode that a level-1 graph ended in."""
+        self.modes_after: tuple[Any, ...] = ()
+        """The modes (autocast) that it ended in."""
         self.inputs: list[Any] = []
         self.nodes: list[Node] = []
 
@@ -148,6 +150,7 @@ def run_level1(tracing: Tracing, gm: GraphModule, given: Sequence[Any]) -> Any:
     finally:
         recorder.current = None
         tracing.grad_after, state.grad_enabled = state.grad_enabled, grad_before
+        tracing.modes_after = state.modes
     return None
 
 

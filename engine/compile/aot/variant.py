@@ -311,6 +311,8 @@ def build(owner: Any, given: list[Any]) -> Variant:
         result = run_level1(tracing, gm, twins[: len(names) - len(owner.constants)])
         if tracing.grad_after != state.grad_enabled:
             out.grad_after = tracing.grad_after
+        if tracing.modes_after:
+            raise RuntimeError("an autocast region is entered in the graph and goes on after it")
         _assemble(out, owner, tracing, twins, given, edges, result)
         if out.flags:
             raise RuntimeError("requires_grad_ of an input inside the graph")

@@ -65,6 +65,8 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         """Tensors made inside that keep their gradients, by identity: the fake, the step at which it was told to, by what."""
         self.leaves_made: dict[int, tuple[Any, int]] = {}
         """Leaves made inside that need gradients, by identity: the fake, and the step that made it one."""
+        self.regions: list[Any] = []
+        """The nodes that entered the autocast regions which are open."""
         self.made_functions: dict[int, Any] = {}
         self.made_natively: dict[int, Any] = {}
         """Functions that native code made inside, as those of a dataclass, by identity."""

@@ -186,7 +186,7 @@ def _apply(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
 def _settle(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     """Whether a result of a transform is cut off the tape: asked of the tape of the fakes."""
     t, mine, recording = (domain.read(a) for a in args)
-    kept = domain.run_leaf(transforms._settle, [t, set(mine), recording], {})
+    kept = domain.run_leaf(transforms._settle, [t, {id(n.symbol) for n in mine}, recording], {})
     return t if kept is t else domain.leaf(frame, Tensor.detach, [t], {})
 
 
@@ -200,7 +200,8 @@ def _autocast_enter(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> 
         raise Stop("unsupported-value", "Entering an autocast that existed before")
     domain.state_reads.setdefault("modes", engine_state.modes)
     context.__enter__()
-    domain.recorder.switch(graph_calls.enter_autocast, (context.device, context.fast_dtype, context._enabled))
+    node = domain.recorder.switch(graph_calls.enter_autocast, (context.device, context.fast_dtype, context._enabled))
+    domain.regions.append(node)
     return context
 
 
@@ -215,7 +216,7 @@ def _autocast_exit(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> A
         domain.recorder.switch(graph_calls.exit_context, (node,))
     else:
         context.__exit__(None, None, None)
-        domain.recorder.switch(graph_calls.exit_autocast, ())
+        domain.recorder.switch(graph_calls.exit_context, (domain.regions.pop(),))
     return None
 
 

@@ -5,7 +5,6 @@ Replaying a graph calls these on real tensors, natively; their meaning is that o
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from ...amp import autocast
@@ -16,30 +15,13 @@ from ...tensor import Tensor
 _vmap: Any = __import__("sys").modules[_vmap_function.__module__]
 
 
-class _Opened(threading.local):
-    """The autocast regions that graphs of this thread have entered."""
-
-    def __init__(self) -> None:
-        self.stack: list[Any] = []
-
-
-_opened = _Opened()
-
-
-def enter_autocast(device: str, dtype: Any, enabled: bool) -> None:
+def enter_autocast(device: str, dtype: Any, enabled: bool) -> Any:
     """`autocast(device, dtype, enabled).__enter__()`."""
-    context = autocast(device, dtype, enabled)
-    context.__enter__()
-    _opened.stack.append(context)
-
-
-def exit_autocast() -> None:
-    """The end of the region entered last."""
-    _opened.stack.pop().__exit__(None, None, None)
+    return autocast(device, dtype, enabled).__enter__()
 
 
 def exit_context(context: Any) -> None:
-    """The end of a region that was entered before the graph."""
+    """The end of a region that was entered in the graph, or before it."""
     context.__exit__(None, None, None)
 
 

@@ -15,24 +15,22 @@ from ...tensor import Tensor, gradient_edge
 from .stops import Stop
 
 
-class Outside(TapeNode):
-    """Stands for the history of a tensor that was made before the graph."""
+class Outside(AccumulateGrad):
+    """Stands for the history of a tensor that was made before the graph: an end of the tape that is nobody's leaf."""
 
     __slots__ = ()
+
+    def __init__(self, fake: Any) -> None:
+        super().__init__(fake)
+        self.variable = None
 
     def apply(self, grads: list[Any]) -> list[Any]:
         return []
 
-    def release(self) -> None:
-        """Nothing is saved here."""
 
-
-def begin(fake: Any) -> Any:
+def begin(fake: Any) -> None:
     """Give a twin, made as a leaf, the history of a tensor that has one."""
-    node = Outside(None, ())
-    node.outputs = ((fake._data.shape, fake._dtype, fake._storage.backend.name),)
-    fake._grad_fn = node
-    return node
+    fake._grad_fn = Outside(fake)
 
 
 def ends(tensors: list[Any]) -> dict[int, TapeNode]:

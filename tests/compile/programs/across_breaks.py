@@ -289,3 +289,49 @@ def history_of_an_argument():
         return out, y + 1
 
     return f, [(x**2,), ((x * 2).exp(),), (x**2,)]
+
+
+@program(["print"])
+def autocast_over_a_break():
+    """A region that is open when the graph ends is open in the next one."""
+    w = torch.ones(2, 2)
+
+    def f(x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = w @ x
+            print("break")
+            z = y @ w
+        return y, z, w @ x
+
+    return f, [(torch.ones(2, 2),)] * 2
+
+
+@program(["print", "print"])
+def autocast_regions_in_each_other():
+    """Two regions, with a break in each, and a backward pass through all of it."""
+    w = torch.ones(2, 2, requires_grad=True)
+
+    def f(x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = w @ x
+            print("outer")
+            with torch.autocast("cpu", enabled=False):
+                z = y.float() @ w
+                print("inner")
+            u = w @ w
+        return y.dtype, z.dtype, u.dtype, w @ x, torch.is_autocast_enabled("cpu")
+
+    return f, [(torch.ones(2, 2),)] * 2, w
+
+
+@program(["print"])
+def transform_of_what_was_before_a_break():
+    """The result of `func.grad` has a history where the function closes over something that has one."""
+    w = weight()
+
+    def f(x):
+        y = (w * x).sum()
+        print("break")
+        return torch.func.grad(lambda v: (v * y).sum())(x)
+
+    return f, [(torch.ones(3),)]
