@@ -139,6 +139,7 @@ class Printer:
         for s in statements(k.body):
             for x in self._read(s):
                 self.uses[x] = self.uses.get(x, 0) + 1
+        self.overwritten = self._overwritten()
         self.folds, self.starts, self.kept, self.made = {}, {}, {}, {}
         for x in k.body:
             if isinstance(x, Loop) and x.grid:
@@ -184,6 +185,25 @@ class Printer:
         for name in c.symbols():
             found[name] = None
         return list(found)
+
+    overwritten: frozenset[str] = frozenset()
+    """Loads that must be copies: their memory is written before they are used for the last time."""
+
+    def _overwritten(self) -> frozenset[str]:
+        both = set(self.k.reads) & set(self.k.writes)
+        if not both:
+            return frozenset()
+        loads: dict[str, Buffer] = {}
+        done: set[Buffer] = set()
+        out: set[str] = set()
+        for s in statements(self.k.body):
+            # Reductions are made when their loop has ended, behind what it stores.
+            out |= {x for x in self._read(s) if x in loads and (isinstance(s, Fold) or loads[x] in done)}
+            if isinstance(s, Let) and s.scalar.op == "load" and s.scalar.data[0] in both:
+                loads[s.name] = s.scalar.data[0]
+            elif isinstance(s, (Store, Update)) and s.buffer in both:
+                done.add(s.buffer)
+        return frozenset(out)
 
     def _read(self, s: Any) -> list[str]:
         """Names that a statement reads."""
@@ -365,7 +385,7 @@ class Printer:
             return
         if x.op == "load":
             view, used = self.view(*x.data)
-            self.add(f"{name} = {view}")
+            self.add(f"{name} = {view}" + (".copy()" if name in self.overwritten else ""))
             self.depends[name] = used
             return
         if x.op in ("ix", "size"):

@@ -9,13 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...fake.layout import is_row_major
 from ..loops import moves
 from ..loops.build import build
 from ..loops.form import Buffer, Kernel
 from ..loops.index import ZERO, Ix, ix, product
 from ..loops.scalar import BYTES
-from ..schedule.anchors import affine, below
+from ..schedule.anchors import FLOATING_KINDS, affine, below
 from ..schedule.fuse import Caps, Schedule, Unit, bare, schedule
+from ..schedule.groups import Group
 from ..simplify.decompose import is_number
 from ..simplify.layout import rewrite, split_reductions
 from ..simplify.translate import Program
@@ -61,6 +63,9 @@ class Assembly:
     home: dict[Value, Value] = field(default_factory=dict)
     held: set[Value] = field(default_factory=set)
     """Anchors that have memory of their own."""
+
+    moved: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    """Outputs that lie in memory otherwise than the graph says, with the strides they shall have (in elements)."""
 
     def root(self, v: Value) -> Value:
         """The value whose memory `v` has."""
@@ -122,6 +127,7 @@ class _Assembler:
             total,
             self.home,
             self.held,
+            self._moved(),
         )
 
     # -- memory ---------------------------------------------------------------------------------
@@ -141,6 +147,23 @@ class _Assembler:
                     step *= n
                 if dense and order != sorted(order):
                     r.strides = tuple(ix(0 if n == 1 else s) for n, s in zip(o.spec.shape, o.spec.strides, strict=True))
+
+    def _moved(self) -> dict[int, tuple[Any, ...]]:
+        """Results that are computed in another order than the graph says: those that no loop of this program writes, mostly."""
+        out: dict[int, tuple[Any, ...]] = {}
+        if self.program.backend != "cpu":
+            return out
+        written = set(self.program.written.values())
+        for k, (o, r) in enumerate(zip(self.program.outputs, self.plan.results, strict=True)):
+            if r is None or o.spec is None or k in written or r.kind in ("input", "constant"):
+                continue
+            shape, steps = o.spec.shape, o.spec.strides
+            if r.strides is None:
+                if not is_row_major(shape, steps):
+                    out[k] = steps
+            elif not all(n == 1 or ix(s) == t for n, s, t in zip(shape, steps, r.strides, strict=True)):
+                out[k] = steps
+        return out
 
     def _root(self, v: Value) -> Value:
         while v in self.home:
@@ -203,12 +226,7 @@ class _Assembler:
             assert group is not None
             if any(index != group.index[value] for index in group.reads.get(target, [])):
                 continue
-            # A kernel that walks its rows again may only do so before it writes.
-            if (
-                group.inner
-                and any(True for index in group.reads.get(target, []))
-                and not _last_walk(group, value, target)
-            ):
+            if not _read_before(group, value, target):
                 continue
             del copied[o]
             direct[o] = i
@@ -220,7 +238,7 @@ class _Assembler:
     def _steps(self, u: Unit) -> list[Step]:
         name = f"k{u.number}"
         if u.group is not None:
-            kernel = build(u.group, f"{name}{_words(u.group.anchors)}", self.buffer, self.plan.memory, self.caps.keep)
+            kernel = build(u.group, f"{name}{_words(u.group.anchors)}", self.buffer, self.plan.memory, self.caps.keep, self.caps.lend)
             return [self._kernel(kernel)]
         v = u.value
         assert v is not None
@@ -297,9 +315,38 @@ def _reads(u: Unit) -> set[Value]:
     return {below(a) for a in u.value.args} | set(u.value.args)
 
 
-def _last_walk(group: Any, value: Value, target: Value) -> bool:
-    """Whether the result is written in the last walk over a row, so that no walk reads what was overwritten."""
-    return group.anchors[-1] is value
+def _read_before(group: Group, value: Value, target: Value) -> bool:
+    """Whether a kernel has read what others of its anchors need of `target` when it writes `value` there.
+
+    A walk over a row stores what it computes in the row last; what has one element a row is stored at once.
+    """
+    mine = set(group.anchors)
+    walks: dict[Value, int] = {}
+    touched: dict[Value, bool] = {}
+
+    def look(v: Value, top: bool = False) -> tuple[int, bool]:
+        """How many walks must be complete before, and whether the formula reads the target."""
+        if v in mine and v.kind == "reduce" and not top:
+            return look(v, True)[0] + 1, False
+        if v not in walks:
+            loaded = v.kind not in FLOATING_KINDS and v not in mine or (v in group.settled and v not in mine)
+            found = [] if loaded else [look(a) for a in v.args]
+            walks[v] = max((w for w, _ in found), default=0)
+            touched[v] = v is target or any(t for _, t in found)
+        return walks[v], touched[v]
+
+    variables: set[str] = set()
+    for i in group.index[value]:
+        variables |= i.variables()
+    inside = bool(variables & group.inner) if group.inner else variables >= set(group.ranges)
+    if inside and not group.inner:
+        return True
+    at = look(value)[0]
+    for a in group.anchors:
+        walk, reads = look(a, True)
+        if a is not value and reads and (walk > at or (walk == at and not inside)):
+            return False
+    return True
 
 
 def _words(anchors: list[Value]) -> str:

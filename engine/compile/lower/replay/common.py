@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .assemble import Assembly
 
 
@@ -53,6 +55,16 @@ class Outputs:
         if type(value).__name__ in ("SymInt", "SymFloat"):
             return value.evaluate(self.named(tensors, values))
         return value
+
+    def moved(self, k: int, array: np.ndarray, tensors: tuple[Any, ...], values: dict[str, int]) -> np.ndarray:
+        """Output number `k` in memory of the order that the graph says."""
+        steps = [self.plain(s, tensors, values) for s in self.assembly.moved[k]]
+        shape = array.shape
+        span = 1 + sum((n - 1) * s for n, s in zip(shape, steps, strict=True)) if array.size else 0
+        size = array.itemsize
+        made = np.ndarray(shape, array.dtype, np.empty(span, array.dtype), 0, [s * size for s in steps])
+        made[...] = array
+        return made
 
     def filled(self, results: list[Any]) -> Any:
         """The results in the structure that the graph returns."""

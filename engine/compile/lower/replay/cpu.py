@@ -433,7 +433,7 @@ class Segment(Outputs):
                 same = base.shape == o.value.shape
                 shape = None if same else o.value.shape
                 kind, where = ("held", base) if base.kind == "item" else ("fresh", fresh[a.root(base)])
-                plan.append((kind, (where, shape, o.spec.dtype)))
+                plan.append((kind, (where, shape, o.spec.dtype, k if k in a.moved else None)))
         return plan
 
     def _results(
@@ -452,10 +452,12 @@ class Segment(Outputs):
                     target._storage.version += 1
                 out.append(target)
             elif kind == "fresh" or kind == "held":
-                where, shape, dtype = what
+                where, shape, dtype, moved = what
                 array = fresh[where] if kind == "fresh" else held[self.assembly.slots[where]]
                 if shape is not None:
                     array = array.reshape([evaluate(n, self._values(p)) for n in shape])
+                if moved is not None:
+                    array = self.moved(moved, array, tensors, self._values(p))
                 out.append(wrap(array, dtype, backend))
             elif kind == "input":
                 out.append(tensors[what])

@@ -275,7 +275,10 @@ class NumpySegment(Outputs):
                 array = items[base] if base.kind == "item" else results[a.root(base)]
                 assert o.spec is not None
                 shape = tuple(evaluate(n, values) for n in o.value.shape)
-                out[k] = wrap(array.reshape(shape), o.spec.dtype, self.backend)
+                array = array.reshape(shape)
+                if k in a.moved:
+                    array = self.moved(k, array, tensors, values)
+                out[k] = wrap(array, o.spec.dtype, self.backend)
         return self.filled(out)
 
 

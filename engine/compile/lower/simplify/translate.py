@@ -502,7 +502,7 @@ class _Translation:
             if all(isinstance(a, int) and type(a) is int for a in args[:2]):
                 formula = cast(binary("add", lit(args[0], "i64"), binary("mul", step, lit(args[1], "i64"))), code)
                 return L.values.point(simplified(formula), (), [L.size(val.shape[0])])
-        if name == "fresh" and code is not None:
+        if name in ("fresh", "laid_out") and code is not None:
             return self._copied(args[0])
         # Called as it is: random draws, copies between devices.
         specs = (val,)
