@@ -31,7 +31,7 @@ MAX_INDICES = 5
 """Index tensors that one launch of `take` or `keys` can have."""
 
 _CHECK = """fn checked(i: i32, size: i32, code: u32) -> i32 {
-  let w = select(i, i + size, i < 0);
+  let w = select(i, i + size, i < 0 && (code >> 31u) == 0u);
   if (w < 0 || w >= size) {
     fault[0] = code;
     fault[1] = bitcast<u32>(i);
@@ -408,7 +408,7 @@ def nll(code: str, index_code: str, weight_code: str | None) -> Kernel:
     n, fault, at_x, at_t, at_w = (p.word(w) for w in ("n", "code", "offset_x", "offset_target", "offset_weight"))
     row, col, step_t, step_w = (p.word(w) for w in ("row", "class", "step_target", "step_weight"))
     classes, ignored = p.word("classes", "i32"), p.word("ignored", "i32")
-    p.top(_CHECK.replace("let w = select(i, i + size, i < 0);", "let w = i;"))
+    p.top(_CHECK)
     _each(p, n)
     scale = f" * {weight.load(f'{at_w} + u32(c) * {step_w}')}" if weight is not None else ""
     picked = x.load(f"{at_x} + i * {row} + u32(c) * {col}")

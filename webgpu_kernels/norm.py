@@ -60,15 +60,23 @@ def build(code: str, *, weight: str | None, bias: str | None, each: str, form: s
         read = ["let v = x[from_x + i];", *[f"let x{j} = {x.lane('v', j)};" for j in range(4)]]
     else:
         read = [f"let x0 = {x.load('from_x + i')};"]
-    joined = "((s0 + s1) + (s2 + s3))" if wide else "s0"
-    joined = f"joined(lane, {joined})" if tree else joined
+
+    def joined(name: str) -> str:
+        text = f"(({name}0 + {name}1) + ({name}2 + {name}3))" if wide else f"{name}0"
+        return f"joined(lane, {text})" if tree else text
+
     p.main(*[f"var s{j} = 0.0;" for j in range(lanes)])
     loop(*read, *[f"s{j} += x{j};" for j in range(lanes)])
-    p.main(f"let middle = {joined} / {total};", *[f"s{j} = 0.0;" for j in range(lanes)])
-    loop(*read, *[f"s{j} += (x{j} - middle) * (x{j} - middle);" for j in range(lanes)])
-    p.main(f"let scale = rsqrt_f({joined} / {total} + {eps});")
+    p.main(f"let middle = {joined('s')} / {total};", *[f"s{j} = 0.0; var t{j} = 0.0;" for j in range(lanes)])
+    # What the rounded mean leaves counts where numbers are large beside their spread.
+    loop(
+        *read, *[f"let d{j} = x{j} - middle;" for j in range(lanes)],
+        *[f"s{j} = fma(d{j}, d{j}, s{j}); t{j} += d{j};" for j in range(lanes)],
+    )  # fmt: skip
+    p.main(f"let rest = {joined('t')} / {total};", f"let spread = max({joined('s')} / {total} - rest * rest, 0.0);")
+    p.main(f"let scale = rsqrt_f(spread + {eps});")
     body = list(read)
-    values = [f"(x{j} - middle) * scale" for j in range(lanes)]
+    values = [f"((x{j} - middle) - rest) * scale" for j in range(lanes)]
     if each == "channel" and (w is not None or b is not None):
         unit = "i * 4u" if wide else "i"
         body.append(f"let c = (row % {groups}) * (count * {lanes}u / {run}) + {unit} / {run};")
@@ -85,7 +93,11 @@ def build(code: str, *, weight: str | None, bias: str | None, each: str, form: s
         values = [f"({v} {sign} {m})" for v, m in zip(values, more)]
     loop(*body, y.save4("from_y + i", values) if wide else y.save("from_y + i", values[0]))
     p.main(
-        ("if (lane == 0u) { " if tree else "{ ") + mean.save("row", "middle") + " " + rstd.save("row", "scale") + " }"
+        ("if (lane == 0u) { " if tree else "{ ")
+        + mean.save("row", "middle + rest")
+        + " "
+        + rstd.save("row", "scale")
+        + " }"
     )
     return p.build()
 

@@ -35,10 +35,13 @@ def _numeric(
     function: Callable[..., Any], inputs: tuple[Any, ...], x: Tensor, count: int, eps: float
 ) -> list[np.ndarray]:
     """d outputs / d x by central differences, over real parts; one matrix [inputs, outputs] for each output."""
-    array = x._data
+    host = x._storage.backend.is_host
+    array = x._data if host else x._host()
     columns: list[list[np.ndarray]] = [[] for _ in range(count)]
 
     def outputs() -> list[np.ndarray]:
+        if not host:
+            x._storage.backend.copy(x._data, x._storage.backend.upload(array, x.dtype))
         return [_real(np.array(t.detach_shallow()._host())) for t in _differentiable(function(*inputs))]
 
     for step in (eps, 1j * eps) if x.dtype.is_complex else (eps,):
@@ -49,6 +52,8 @@ def _numeric(
             array[at] = kept - step
             low = outputs()
             array[at] = kept
+            if not host:
+                x._storage.backend.copy(x._data, x._storage.backend.upload(array, x.dtype))
             for i in range(count):
                 columns[i].append((high[i] - low[i]) / (2 * eps))
     return [np.array(c) for c in columns]

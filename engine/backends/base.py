@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..dtypes import iinfo
 from ..state import state
 
 if TYPE_CHECKING:
@@ -171,6 +172,11 @@ class Backend:
     def copy(self, target: Array, source: Array) -> None:
         """Write `source` (same shape or broadcast to it, same dtype) into the elements of `target`."""
         raise NotImplementedError
+
+    def limits(self, dtype: DType) -> tuple[int, int]:
+        """The least and the greatest integer of a dtype that the device can hold."""
+        found = iinfo(dtype)
+        return found.min, found.max
 
     def nbytes(self, array: Array) -> int:
         """Bytes of the memory that `array` is a window of."""

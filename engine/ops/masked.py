@@ -32,16 +32,17 @@ def _filled(input: Tensor, mask: Tensor | None, value: Any) -> Tensor:
     return input if m is None else F.where(m, input, input.new_full((), value))
 
 
-def _least(kind: Any) -> Any:
-    if kind.is_floating_point:
+def _least(x: Tensor) -> Any:
+    """What is below every element that a tensor of this dtype on this device can have, or the least of them."""
+    if x.dtype.is_floating_point:
         return -math.inf
-    return False if kind is dtypes.bool_ else dtypes.iinfo(kind).min
+    return False if x.dtype is dtypes.bool_ else x._storage.backend.limits(x.dtype)[0]
 
 
-def _greatest(kind: Any) -> Any:
-    if kind.is_floating_point:
+def _greatest(x: Tensor) -> Any:
+    if x.dtype.is_floating_point:
         return math.inf
-    return True if kind is dtypes.bool_ else dtypes.iinfo(kind).max
+    return True if x.dtype is dtypes.bool_ else x._storage.backend.limits(x.dtype)[1]
 
 
 def _dims(dim: Any, input: Tensor) -> tuple[int, ...]:
@@ -88,7 +89,7 @@ def masked_prod(
 
 def _extreme(input: Tensor, dim: Any, keepdim: Any, dtype: Any, mask: Any, name: str, neutral: Any) -> Tensor:
     x = _cast(input, dtype)
-    x = _filled(x, mask, neutral(x.dtype))
+    x = _filled(x, mask, neutral(x))
     return getattr(F, name)(x, _dims(dim, input), bool(keepdim)) if x.ndim else x.clone()
 
 
@@ -119,7 +120,7 @@ def masked_argmax(
 ) -> Tensor:
     """The index of the largest element where `mask`, in the dtype of the input, as PyTorch gives it."""
     x = _cast(input, dtype)
-    return F.argmax(_filled(x, mask, _least(x.dtype)), dim, bool(keepdim)).to(x.dtype)
+    return F.argmax(_filled(x, mask, _least(x)), dim, bool(keepdim)).to(x.dtype)
 
 
 @operator(name="argmin", spaces=_SPACE, method=False)
@@ -133,7 +134,7 @@ def masked_argmin(
 ) -> Tensor:
     """The index of the smallest element where `mask`, in the dtype of the input, as PyTorch gives it."""
     x = _cast(input, dtype)
-    return F.argmin(_filled(x, mask, _greatest(x.dtype)), dim, bool(keepdim)).to(x.dtype)
+    return F.argmin(_filled(x, mask, _greatest(x)), dim, bool(keepdim)).to(x.dtype)
 
 
 @operator(name="mean", spaces=_SPACE, method=False)
@@ -284,7 +285,7 @@ def masked_logsumexp(
 ) -> Tensor:
     """log(sum(exp(input))) over `dim` of the elements where `mask`, in the dtype of the input, as PyTorch gives it."""
     x = _cast(input, dtype)
-    x = _filled(x, mask, _least(x.dtype))
+    x = _filled(x, mask, _least(x))
     dims = _dims(dim, input)
     return F.logsumexp(x, dims, bool(keepdim)).to(x.dtype) if dims else x.clone()
 

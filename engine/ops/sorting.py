@@ -235,7 +235,7 @@ def _middle(name: str, whole: Any, along: Any, kind: Any, input: Tensor, dim: in
     if dim is not None:
         return kind(*_choice(name, along, input, dim, keepdim))
     if _real(name, input).numel() == 0:
-        empty = float("nan") if input.dtype.is_floating_point else dtypes.iinfo(input.dtype).min
+        empty = float("nan") if input.dtype.is_floating_point else input._storage.backend.limits(input.dtype)[0]
         return input.new_full((), empty)
     return whole(input)
 

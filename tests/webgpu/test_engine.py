@@ -151,6 +151,52 @@ def test_a_fallback_warns_where_the_user_called():
     assert found[0].filename == __file__
 
 
+def test_masked_reductions_of_whole_numbers_use_the_limits_of_the_device():
+    x, m = torch.tensor([[3, -5], [7, 2]]).to("webgpu"), torch.tensor([[True, False], [False, False]]).to("webgpu")
+    assert torch.masked.amax(x, 1, mask=m).tolist() == [3, -(2**31)]
+    assert torch.masked.amin(x, 1, mask=m).tolist() == [3, 2**31 - 1]
+    assert torch.masked.argmax(x, 1, mask=m).tolist()[0] == 0 == torch.masked.argmin(x, 1, mask=m).tolist()[0]
+    assert torch.masked.amax(x.to(torch.int32), 1, mask=m).tolist() == [3, -(2**31)]
+    assert torch.masked.amax(x.to(torch.uint8), 1, mask=m).tolist() == [3, 0]
+
+
+def test_refusals_that_depend_on_numbers():
+    i, x = torch.tensor([7, 2]).to("webgpu"), torch.ones(2).to("webgpu")
+    for call, kind, words in (
+        (lambda: i.add(1, alpha=1.5), RuntimeError, "alpha must not be a floating point"),
+        (lambda: x.add(1, alpha=1j), RuntimeError, "alpha must not be a complex"),
+        (lambda: i.sub(i, alpha=0.5), RuntimeError, "alpha must not be a floating point"),
+        (lambda: i.div(0, rounding_mode="trunc"), RuntimeError, "ZeroDivisionError"),
+        (lambda: i.div(0, rounding_mode="floor"), RuntimeError, "ZeroDivisionError"),
+        (lambda: torch.addcdiv(i, i, i), RuntimeError, "addcdiv"),
+        (lambda: torch.round(i, decimals=1), NotImplementedError, "not implemented for 'Long'"),
+    ):
+        with pytest.raises(kind, match=words):
+            call()
+
+
+def test_negative_indices_count_from_the_end_only_between_brackets():
+    x, below, beside = torch.arange(6.0).reshape(2, 3).to("webgpu"), torch.tensor([-1]), torch.tensor([[0, -1, 1]])
+    assert x[:, below.to("webgpu")].tolist() == [[2], [5]]
+    for away in (lambda t: t.to("webgpu"), lambda t: t.to("webgpu") + 0):  # known, and not, before the launch
+        for call in (
+            lambda a=away: x.index_select(1, a(below)), lambda a=away: x.gather(0, a(beside)),
+            lambda a=away: x.scatter(1, a(beside), 1.0), lambda a=away: x.scatter_add(1, a(beside), x),
+            lambda a=away: x.index_add(1, a(below), torch.ones(2, 1).to("webgpu")),
+        ):  # fmt: skip
+            with pytest.raises((IndexError, RuntimeError), match="index -1 is out of bounds"):
+                call().cpu()
+
+
+def test_gradcheck_moves_the_elements_on_the_device():
+    x = torch.linspace(0.2, 1.0, 4, dtype=torch.float64).to("webgpu").requires_grad_()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        before = x.tolist()
+        assert torch.autograd.gradcheck(lambda t: (t * t).sin(), (x,))
+        assert x.tolist() == before
+
+
 def test_shapes_that_do_not_fit():
     with pytest.raises(RuntimeError, match="must match the size of tensor b"):
         torch.zeros(3, device="webgpu") + torch.zeros(4, device="webgpu")

@@ -53,3 +53,13 @@ def test_half_precision_sums_to_one(bench, rows):
 
 def test_empty(bench):
     assert bench.down(bench.op("softmax")(bench.up(np.zeros((3, 0), np.float32)), 1)).shape == (3, 0)
+
+
+def test_a_mean_that_is_large_beside_the_spread(bench, rows):
+    x = (np.random.default_rng(0).standard_normal((5, 2000)) + 1e4).astype(np.float32)
+    exact = x.astype(np.float64)
+    y, mean, rstd = bench.op("native_layer_norm")(bench.up(x), None, None, 1, 1e-5)
+    want = (exact - exact.mean(1, keepdims=True)) / exact.std(1, keepdims=True)
+    np.testing.assert_allclose(bench.down(y), want, atol=2e-5)
+    np.testing.assert_allclose(bench.down(mean)[:, 0], exact.mean(1), rtol=1e-7)
+    np.testing.assert_allclose(bench.down(rstd)[:, 0], 1 / exact.std(1), rtol=1e-5)

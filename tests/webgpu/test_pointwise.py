@@ -195,6 +195,19 @@ def test_small_integers_wrap(bench):
     assert bench.down(bench.expression("x + 1", "x")(bench.up(y))).tolist() == [-128, -127]
 
 
+def test_numbers_wrap_to_small_integers(bench):
+    for kind, number, same in ((np.uint8, 257, 1), (np.int8, 255, -1), (np.int16, -65535, 1), (np.uint16, -1, 65535)):
+        x = bench.up(np.array([same, 5], kind))
+        assert bench.down(bench.op("eq")(x, number)).tolist() == [True, False]
+    assert bench.down(bench.op("clamp_numbers")(bench.up(np.array([200], np.uint8)), 0, 300)).tolist() == [200]
+
+
+def test_the_sign_of_zero_is_kept(bench):
+    x = bench.up(np.ones(2, np.float32))
+    for number in (0.0, -0.0, 0.0):
+        assert np.signbit(bench.down(bench.op("mul")(x, number))).tolist() == [np.signbit(number)] * 2
+
+
 def test_many_dimensions(bench):
     x = np.arange(2**8, dtype=np.float32).reshape((2,) * 8).transpose(7, 5, 3, 1, 6, 4, 2, 0)
     y = np.arange(2**8, dtype=np.float32).reshape((2,) * 8).transpose(0, 2, 1, 3, 5, 4, 7, 6)

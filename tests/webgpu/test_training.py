@@ -1,5 +1,6 @@
 """Training: how many pipelines many shapes build, what memory does over many steps, and what a lost device leaves behind."""
 
+import gc
 import warnings
 
 import numpy as np
@@ -104,9 +105,12 @@ def test_memory_does_not_grow(fresh):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     x, y = torch.randn(8, 16).to("webgpu"), torch.randint(0, 4, (8,)).to("webgpu")
     train(model, optimizer, lambda i, b=(x, y): b, 20)
-    before = torch.webgpu.memory_stats()
+    gc.collect()
+    before, objects = torch.webgpu.memory_stats(), len(gc.get_objects())
     train(model, optimizer, lambda i, b=(x, y): b, 300)
+    gc.collect()
     after = torch.webgpu.memory_stats()
+    assert len(gc.get_objects()) < objects + 300
     for name in ("allocated_bytes", "peak_allocated_bytes", "reserved_bytes", "buffers_created", "pipelines"):
         assert after[name] <= before[name] * 1.1 + 4, name
     gpu = fresh.device.gpu

@@ -348,6 +348,11 @@ class WebGPUBackend(Backend):
         flat = GpuArray(array.block, array.dtype, (n,), (1,), array.offset)
         return GpuArray(self.contiguous(flat).block, array.dtype, array.shape, array.strides, 0, False)
 
+    def limits(self, dtype: DType) -> tuple[int, int]:
+        """Of the 32 bits that the device keeps of 64."""
+        least, greatest = super().limits(dtype)
+        return max(least, -(2**31)), min(greatest, 2**32 - 1 if least == 0 else 2**31 - 1)
+
     def nbytes(self, array: GpuArray) -> int:
         """As the dtype counts them; in device memory an element may take more or fewer bytes."""
         return array.block.nbytes // self.itemsize(array.dtype) * array.dtype.itemsize
@@ -471,7 +476,23 @@ def _check_divisor(x: Any, y: Any) -> None:
         raise RuntimeError("ZeroDivisionError")
 
 
+def _check_quotient(x: Any, *_: Any) -> None:
+    if _whole(x):
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported: write (input + value * tensor1 / tensor2) with floats, or "
+            "torch.trunc(tensor1 / tensor2) for whole quotients."
+        )
+
+
+def _check_decimals(x: Any, decimals: int = 0) -> None:
+    if decimals and _whole(x):
+        from ...dispatch import type_name
+
+        raise NotImplementedError(f"\"round_cpu\" not implemented for '{type_name(x.dtype)}'")
+
+
 _CHECKS: dict[str, Callable[..., None]] = {
     "pow": _check_power, "floor_divide": _check_divisor, "remainder": _check_divisor, "fmod": _check_divisor,
+    "div_floor": _check_divisor, "div_trunc": _check_divisor, "addcdiv": _check_quotient, "round": _check_decimals,
 }  # fmt: skip
 """Refusals that depend on the numbers given, as PyTorch makes them."""

@@ -24,6 +24,11 @@ MAX_INTEGERS = 8192
 MAX_WORK = 4 << 30
 """Units of work (about one multiply-add or byte each) at which the list is submitted."""
 
+COUNT_FROM_THE_END = frozenset(("index", "index_put"))
+"""Operators whose negative indices count from the end; to others they are out of range."""
+STRICT = 1 << 31
+"""The bit of a guard's code that says so to kernels."""
+
 
 class Device:
     """A `Gpu` with a recorder and a pool in front.
@@ -140,11 +145,12 @@ class Device:
             self._fault = self.upload(bytes(16), 16)
         if what is None:
             return self._fault.handle, 0
+        strict = 0 if op in COUNT_FROM_THE_END else STRICT
         if not self._guards or self._guards[-1] != (op, what):
             if len(self._guards) >= 256:
                 self._check_guards()
             self._guards.append((op, what))
-        return self._fault.handle, len(self._guards)
+        return self._fault.handle, len(self._guards) | strict
 
     def _check_guards(self) -> None:
         if self._guards and self._fault is not None:
@@ -157,6 +163,7 @@ class Device:
         """Raise IndexError if a kernel has written a fault."""
         guards, self._guards = self._guards, []
         code, index = memoryview(found).cast("I")
+        code &= ~STRICT
         if code:
             with self._losing():
                 self.gpu.write(self._fault.buffer, 0, bytes(16))  # type: ignore[union-attr]

@@ -10,6 +10,7 @@ import numpy as np
 from ....webgpu_kernels import indexing as kernels
 from ....webgpu_kernels.wgsl import MAX_STEPS
 from .array import GpuArray, OnHost, broadcast, is_row_major, numel, row_major, span, spread
+from .device import COUNT_FROM_THE_END
 
 LINK_LIMIT = 1024
 """Source rows up to which chains are found in quadratic time; above, the keys are sorted."""
@@ -96,14 +97,15 @@ class Indexing:
         unknown = False
         for i, size in indices:
             bounds = i.block.bounds
+            least = -size if op in COUNT_FROM_THE_END else 0
             if bounds is None:
                 unknown = True
-            elif bounds[0] < -size or bounds[1] >= size:
+            elif bounds[0] < least or bounds[1] >= size:
                 if not bounds[2] or numel(i.shape) * 4 != i.block.nbytes:
                     unknown = True
                     continue
-                bad = bounds[0] if bounds[0] < -size else bounds[1]
-                kind = RuntimeError if op in ("gather", "scatter", "scatter_add") else IndexError
+                bad = bounds[0] if bounds[0] < least else bounds[1]
+                kind = RuntimeError if op in ("gather", "scatter", "scatter_add", "scatter_reduce") else IndexError
                 raise kind(f"index {bad} is out of bounds for dimension with size {size}")
         return _out_of_range([s for _, s in indices]) if unknown else None
 

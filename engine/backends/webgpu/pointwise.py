@@ -7,6 +7,7 @@ takes memory for the result, and records one launch with the offsets and numbers
 from __future__ import annotations
 
 import functools
+import math
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -35,9 +36,13 @@ SMALL_INNER = 16
 _PLANS = 4096
 
 
-@functools.lru_cache(4096)
 def f32_word(value: float) -> int:
     """A number as the bits of an f32; what is too large becomes infinite."""
+    return _f32_word(value) if value else 0x80000000 if math.copysign(1.0, value) < 0 else 0
+
+
+@functools.lru_cache(4096)
+def _f32_word(value: float) -> int:  # which cannot tell 0.0 from -0.0
     try:
         return struct.unpack("<I", struct.pack("<f", value))[0]
     except OverflowError:
@@ -77,8 +82,29 @@ def saturated(value: Any) -> int:
 BOUNDS = frozenset(("clamp_numbers", "clamp_tensors", "hardtanh", "maximum", "minimum", "fmax", "fmin"))
 """Operators whose numbers are bounds."""
 
+
+def _wrapping(bits: int, signed: bool) -> Callable[[Any], int]:
+    """Whole numbers as the bits of an i32 that holds integers of this width: larger ones wrap, as C's do."""
+
+    def word(value: Any) -> int:
+        value = int(value) & ((1 << bits) - 1)
+        return (value - (1 << bits) if signed and value >> (bits - 1) else value) & 0xFFFFFFFF
+
+    return word
+
+
+_NARROW = {"u8": _wrapping(8, False), "u16": _wrapping(16, False), "i8": _wrapping(8, True), "i16": _wrapping(16, True)}
+
+
 WORD: dict[str, Callable[[Any], int]] = {"f32": f32_word, "i32": i32_word, "u32": u32_word, "bool": bool_word}
 """How a number becomes a parameter word, by computing type."""
+
+
+def _check_alpha(alpha: Any, compute: str) -> None:
+    if type(alpha) is complex:
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    if type(alpha) is float and compute != "f32":
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
 
 
 class Plan:
@@ -230,7 +256,8 @@ class Pointwise:
         code = backend.code(p.dtype)
         n = numel(shape)
         p.nbytes = n * TYPES[code].itemsize
-        compute = TYPES[backend.code(first.dtype)].compute
+        narrow = backend.code(first.dtype)
+        compute = TYPES[narrow].compute
         if n == 0:
             p.pipeline, p.buffers, p.places, p.numbers = 0, (), (), ()
             return p
@@ -262,7 +289,10 @@ class Pointwise:
             else:
                 operands.append(("f32", "number"))
                 types.append(compute)
-                numbers.append((i, saturated if compute == "i32" and self.name in BOUNDS else WORD[compute]))
+                if self.parameters[i] == "alpha":
+                    _check_alpha(a, compute)
+                bound = compute == "i32" and self.name in BOUNDS
+                numbers.append((i, saturated if bound else _NARROW.get(narrow) or WORD[compute]))
         kernel = kernels.build(
             f"{self.name}.{form}{'.wide' if wide else ''}", self.expression, self.parameters, tuple(operands), code, form, rank,
             wide, tuple(types),
