@@ -308,7 +308,10 @@ def build(owner: Any, given: list[Any]) -> Variant:
                     t._grad = _twin(tracing, real._grad, real._grad, f"{names[i]}_grad")
                     out.grad_inputs.append(i)
         tracing.constants = dict(zip(owner.constants, twins[len(names) - len(owner.constants) :], strict=True))
+        geometry = [t._data if isinstance(t, Tensor) else None for t in twins]
         result = run_level1(tracing, gm, twins[: len(names) - len(owner.constants)])
+        if any(isinstance(t, Tensor) and t._data is not d for t, d in zip(twins, geometry, strict=True)):
+            raise RuntimeError("an input gets other memory or another shape in the graph (.data, t_(), resize_())")
         if tracing.grad_after != state.grad_enabled:
             out.grad_after = tracing.grad_after
         if tracing.modes_after:

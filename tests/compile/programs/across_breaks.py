@@ -335,3 +335,27 @@ def transform_of_what_was_before_a_break():
         return torch.func.grad(lambda v: (v * y).sum())(x)
 
     return f, [(torch.ones(3),)]
+
+
+@program(["mutation"])
+def first_call_of_a_lazy_layer():
+    """The parameters get their shapes in the graph: other memory for tensors that existed before."""
+    torch.manual_seed(3)
+    m = nn.Sequential(nn.LazyLinear(3), nn.ReLU())
+
+    def f(x):
+        return m(x)
+
+    return f, [(torch.ones(1, 2),)] * 2
+
+
+@program()
+def shape_of_an_argument_changed_in_place():
+    """`t_` and `unsqueeze_` are seen by the caller."""
+
+    def f(x, y):
+        x.t_()
+        y.unsqueeze_(0)
+        return x + 1, y
+
+    return f, [(torch.arange(6.0).reshape(2, 3), torch.ones(2))] * 2
