@@ -17,7 +17,7 @@ from types import CellType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 from ...tensor import Tensor
-from ..fake import SymFloat, SymInt, is_symbolic, symbolic_call, symbolic_max, symbolic_min
+from ..fake import SymFloat, SymInt, is_symbolic, symbolic_call, symbolic_float, symbolic_max, symbolic_min
 from ..interpreter.classes import build_class
 from ..interpreter.frame import EXHAUSTED, Convert, Frame
 from ..interpreter.generators import InterpretedGenerator
@@ -191,11 +191,7 @@ def _number(native: Any, special: str) -> Any:
         if method is not None:
             return domain.push(frame, method, [value], {})
         if native is float and is_symbolic(value):
-            return (
-                value
-                if type(value) is SymFloat
-                else SymFloat(value.code(), value.env, value.hint, tuple(value.free_symbols()))
-            )
+            return value if type(value) is SymFloat else symbolic_float(value)
         if native is int and type(value) is SymInt:
             return value
         return native(*[domain.plain(a, native.__name__) for a in args], **kwargs)

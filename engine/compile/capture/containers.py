@@ -593,7 +593,7 @@ class Containers:
             return value
         if name == "update" and len(args) == 1:
             for key, value in self.pairs(frame, args[0]):
-                part.put(self.key_of(container, key), value)
+                part.put(self.key_of(obj, key), value)
             return None
         return NotImplemented
 

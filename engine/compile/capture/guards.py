@@ -75,6 +75,9 @@ class GuardSet:
         kind = type(value)
         if kind is float and (value != value or value == 0.0):
             test = lambda e, k, s: f"type({e}) is not float or repr({e}) != {repr(value)!r}"  # noqa: E731
+        elif kind is frozenset:
+            kinds = frozenset(map(type, value))
+            test = lambda e, k, s: f"{e} != {k(value)} or type({e}) is not {k(kind)} or {{*map(type, {e})}} != {k(kinds)}"  # noqa: E731
         else:
             test = lambda e, k, s: f"{e} != {k(value)} or type({e}) is not {k(kind)}"  # noqa: E731
         self._put(source, "value", value, f"{source.label} == {value!r}", why, test)
@@ -92,10 +95,14 @@ class GuardSet:
 
     def keys(self, source: Source, keys: tuple[Any, ...]) -> None:
         """The keys of a dictionary (elements of a set) are the same, in the same order."""
+        if all(type(k) is str for k in keys):
+            test = lambda e, k, s: f"tuple({e}) != {k(keys)}"  # noqa: E731
+        else:  # 1, 1.0 and True are equal
+            kinds = tuple(map(type, keys))
+            test = lambda e, k, s: f"tuple({e}) != {k(keys)} or tuple(map(type, {e})) != {k(kinds)}"  # noqa: E731
         self._put(
-            source, "keys", keys, f"list({source.label}) == {[_short(k) for k in keys]}", "which keys it has",
-            lambda e, k, s: f"tuple({e}) != {k(keys)}",
-        )  # fmt: skip
+            source, "keys", keys, f"list({source.label}) == {[_short(k) for k in keys]}", "which keys it has", test
+        )
 
     def has(self, source: Source, key: Any, yes: bool, by: Source | None = None) -> None:
         """A key is there, or is not."""

@@ -72,7 +72,12 @@ class LeafCalls:
         wrote = [t._storage.version for t in tensors] != versions
         if name in leaves.QUESTIONS and not wrote:
             return out
-        if isinstance(out, Tensor) and out._requires_grad and out._grad_fn is None and self.world.source_of(out) is None:
+        if (
+            isinstance(out, Tensor)
+            and out._requires_grad
+            and out._grad_fn is None
+            and self.world.source_of(out) is None
+        ):
             self.leaves_made.setdefault(id(out), (out, self.steps))
         made = _has_tensor(out)
         if not made and not wrote and not always and name not in leaves.ALWAYS:

@@ -543,7 +543,7 @@ class Rebuilder:
         if part.shadow is None:
             for key, value in part.writes.items():
                 if value is DELETED:
-                    line(f"{base}.__delitem__({target}, {self.value(key)})")
+                    line(f"{base}.pop({target}, {self.value(key)}, None)")  # perhaps it was written and deleted inside
                 else:
                     line(f"{base}.__setitem__({target}, {self.value(key)}, {self.value(value)})")
             return f"{label}[...] = ..."

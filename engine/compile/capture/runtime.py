@@ -151,11 +151,16 @@ class Compiled:
             else:
                 entry, out = self.enter(S)
         except Rerun:
+            entry, out = None, MISS
+        except Resume as again:
+            entry, out = None, again
+        # Outside of the `except` clauses: the user's exceptions have no context of ours.
+        if entry is not None:
+            return out if entry.returns else self.go_on(out, entry)
+        if out is MISS:
             return self.run_natively(S)
-        except Resume as point:
-            assert self.first is not None
-            return self.resume(self.first, self.frame(list(S)), S, point)
-        return out if entry.returns else self.go_on(out, entry)
+        assert self.first is not None
+        return self.resume(self.first, self.frame(list(S)), S, out)
 
     def enter(self, S: list[Any]) -> tuple[Any, Any]:
         """A call that no entry fits: (entry, what its run gave). Raises `Rerun` where the function is to run natively."""
@@ -209,6 +214,7 @@ class Compiled:
                 return native.run(frame)
             out: Any = MISS
             found = None
+            point: Any = None
             try:
                 for following in place.entries:
                     out = following.run(S)
@@ -222,9 +228,15 @@ class Compiled:
                         return native.run(frame)
                     found, out = got
             except Rerun:
+                point = MISS
+            except Resume as again:
+                point = again
+            if point is MISS:
+                S = outcome = None  # type: ignore[assignment]
                 return native.run(frame)
-            except Resume as point:
+            if point is not None:
                 return self.resume(place, frame, S, point)
+            assert found is not None
             entry.following.setdefault(found.id)
             if found.returns:
                 return out

@@ -10,6 +10,7 @@ from .symbolic import (
     SymInt,
     is_symbolic,
     symbolic_call,
+    symbolic_float,
     symbolic_max,
     symbolic_min,
 )
@@ -17,5 +18,5 @@ from .tensors import fake_backend, fake_like, fake_mode, is_fake
 
 __all__ = [
     "DataDependent", "FakeArray", "FakeBackend", "ShapeEnv", "SymFloat", "SymInt", "SymbolicGuard", "fake_backend", "fake_like",
-    "fake_mode", "is_fake", "is_symbolic", "symbolic_call", "symbolic_max", "symbolic_min",
+    "fake_mode", "is_fake", "is_symbolic", "symbolic_call", "symbolic_float", "symbolic_max", "symbolic_min",
 ]  # fmt: skip

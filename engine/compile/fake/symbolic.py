@@ -107,7 +107,8 @@ class ShapeEnv:
     def checks(self, values: Mapping[str, Any]) -> bool:
         """Whether all guards hold for values of the symbols."""
         space = {**dict(values), "math": math}
-        return all(eval(g.text, {"__builtins__": {"min": min, "max": max}}, space) for g in self._guards.values())
+        names = {"min": min, "max": max, "abs": abs, "float": float, "round": round, "repr": repr}
+        return all(eval(g.text, {"__builtins__": names}, space) for g in self._guards.values())
 
     def simplify(self, e: Expr) -> Expr:
         """`e` with symbols replaced that guards made equal to others."""
@@ -293,7 +294,7 @@ class SymInt:
         if e is not None:
             return self.env.decide(op, self.expr, e)
         if isinstance(other, float):
-            return _compare_floats(op, _as_float(self), other)
+            return _compare_floats(op, symbolic_float(self), other)
         return NotImplemented
 
     def __eq__(self, other: object) -> Any:
@@ -524,7 +525,7 @@ class SymFloat:
         """The value for values of the symbols."""
         return eval(
             self._code,
-            {"__builtins__": {"min": min, "max": max, "abs": abs, "float": float}, "math": math},
+            {"__builtins__": {"min": min, "max": max, "abs": abs, "float": float, "round": round}, "math": math},
             dict(values),
         )
 
@@ -539,8 +540,13 @@ class SymFloat:
     def __float__(self) -> float:
         if self.hint is None:
             raise DataDependent("float")
-        self.env._put(f"{self._code} == {self.hint!r}", self._symbols, "a plain number was needed")
-        return float(self.hint)
+        code, hint = self._code, float(self.hint)
+        if hint == 0.0 or not math.isfinite(hint):  # equality tells neither the zeros apart, nor one nan from another
+            text = f"repr({code}) == {str(hint)!r}"
+        else:
+            text = f"{code} == {hint!r}"
+        self.env._put(text, self._symbols, "a plain number was needed")
+        return hint
 
     def __int__(self) -> int:
         return int(self.__float__())
@@ -561,8 +567,10 @@ class SymFloat:
         return self.__float__().is_integer()
 
 
-def _as_float(n: SymInt) -> SymFloat:
-    return SymFloat(n.code(), n.env, n.hint, tuple(n.free_symbols()))
+def symbolic_float(n: SymInt) -> SymFloat:
+    """A whole number as a float."""
+    hint = None if n.hint is None else float(n.hint)
+    return SymFloat(f"float({n.code()})", n.env, hint, tuple(n.free_symbols()))
 
 
 def _operand(x: Any) -> tuple[str, Any, tuple[str, ...]]:
