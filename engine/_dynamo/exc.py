@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..compile.breaks import FailOnRecompileLimitHit, Unsupported
+from ..compile.breaks import BackendCompilerFailed, FailOnRecompileLimitHit, Unsupported
 
 TorchDynamoException = RuntimeError
 TorchRuntimeError = RuntimeError
 RecompileError = FailOnRecompileLimitHit
 
-__all__ = ["FailOnRecompileLimitHit", "RecompileError", "TorchDynamoException", "TorchRuntimeError", "Unsupported"]
+__all__ = ["BackendCompilerFailed", "FailOnRecompileLimitHit", "RecompileError", "TorchDynamoException", "TorchRuntimeError", "Unsupported"]

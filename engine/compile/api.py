@@ -100,12 +100,13 @@ def compile(
         raise TypeError(f"torch.compile wants a function or a module, not {type(model).__name__}")
     if disable or config.disable or "_compile_disabled" in getattr(model, "__dict__", {}):
         return model
-    from .backends import configured
+    from .backends import configured, known_backends
     from .capture.modules import compile_module
     from .capture.runtime import Compiled, Options, wrap_function
 
     name = backend if isinstance(backend, str) else getattr(backend, "__name__", type(backend).__name__)
     made = Options(configured(backend, mode, check), name, dynamic, fullgraph, None, dynamic_spec)
+    made.foreign = not isinstance(backend, str) and backend not in known_backends()
     if isinstance(model, Module):
         return compile_module(model, made)
     if isinstance(model, type):

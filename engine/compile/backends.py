@@ -30,6 +30,11 @@ def list_backends() -> list[str]:
     return sorted(_backends)
 
 
+def known_backends() -> list[Backend]:
+    """The backends that have names."""
+    return list(_backends.values())
+
+
 def lookup_backend(backend: str | Backend) -> Backend:
     """A backend by its name; a callable is one itself. Raises ValueError for an unknown name."""
     if callable(backend):

@@ -175,6 +175,18 @@ class Unsupported(RuntimeError):
         self.break_id, self.source = break_id, source
 
 
+class BackendCompilerFailed(RuntimeError):
+    """A backend that was given as a function raised while it compiled a graph, or gave back nothing that can be called.
+
+    `backend_name` is its name, `inner_exception` what it raised.
+    """
+
+    def __init__(self, backend_name: str, inner_exception: Exception) -> None:
+        kind = type(inner_exception).__name__
+        super().__init__(f"the backend {backend_name} failed on a graph: {kind}: {inner_exception}")
+        self.backend_name, self.inner_exception = backend_name, inner_exception
+
+
 class FailOnRecompileLimitHit(RuntimeError):
     """`fullgraph=True`, and a place was captured as often as is allowed."""
 

@@ -16,7 +16,7 @@ from ...dtypes import get_default_dtype
 from ...observe import Source as Place_
 from ...random import default_generator
 from ...state import state as engine_state
-from ..breaks import BREAKS, describe
+from ..breaks import BREAKS, BackendCompilerFailed, describe
 from ..fake import SymFloat, SymInt
 from ..graph import effects
 from ..graph.purity import is_random
@@ -161,7 +161,8 @@ class Capture:
                 generator.state = "closed"
         world, domain = self.world, self.domain
         for table in (
-            world.memo, world.from_symbol, world.shadows, world.marked, world._own, world.told_apart, world.absent, world.elsewhere, domain.class_cache, domain.global_cache,
+            world.memo, world.from_symbol, world.shadows, world.marked, world._own, world.told_apart, world.absent, world.elsewhere,
+            domain.class_cache, domain.global_cache,
             domain.own_dicts, domain.tape_nodes, domain.grads_known, domain.cells, domain.stand_ins, domain.raised_at, domain.builtin_cache,
             domain.keepers, domain.leaves_made,
         ):  # fmt: skip
@@ -284,6 +285,9 @@ def capture(
             continue
         except (Failed, Control):
             raise
+        except BackendCompilerFailed as error:
+            inner = error.inner_exception
+            raise Failed(f"{type(inner).__name__}: {inner}", error) from inner
         except Exception as error:
             raise Failed(f"{type(error).__name__}: {error}", error) from error
         finally:
@@ -341,7 +345,7 @@ def finish(
         )
         gm.meta["inputs"] = [i.source.label for i in inputs]
         entry.graph, entry.inputs = gm, list(inputs)
-        entry.compiled = backend(gm, [i.example for i in inputs])
+        entry.compiled = compiled_by(backend, gm, [i.example for i in inputs])
         writer.extra["_G"] = entry.compiled
         targets = [name for _, name in builder.outputs.values()] + [name for name, _ in numbers]
         call = f"_G({arguments})"
@@ -400,6 +404,17 @@ def finish(
     return entry
 
 
+def compiled_by(backend: Any, gm: Any, examples: list[Any]) -> Any:
+    """What a backend makes of a graph. Raises `BackendCompilerFailed`."""
+    try:
+        made = backend(gm, examples)
+        if not callable(made):
+            raise TypeError(f"it must give back something that can be called, not {type(made).__name__}")
+    except Exception as error:
+        raise BackendCompilerFailed(getattr(backend, "__name__", type(backend).__name__), error) from error
+    return made
+
+
 def failed_run(entry: Entry, error: Exception, random_state: Any) -> None:
     """An operator raised while a graph ran: the segment is run again by Python, where that comes to the same.
 
@@ -409,6 +424,8 @@ def failed_run(entry: Entry, error: Exception, random_state: Any) -> None:
     """
     gm = entry.graph
     at = gm.node_of(error)
+    if at is None and entry.foreign:
+        return  # it is no operator of the graph that raised, but the user's backend
     for node in gm.graph:
         if node is at:
             break

@@ -21,7 +21,7 @@ from ...autograd.node import ENGINE_FOLDER
 from ...observe import GraphBroken, GuardFailed, SegmentCaptured, bus
 from ...state import state as engine_state
 from .. import api
-from ..breaks import BREAKS, FailOnRecompileLimitHit, Unsupported, describe
+from ..breaks import BREAKS, BackendCompilerFailed, FailOnRecompileLimitHit, Unsupported, describe
 from ..bytecode import decode
 from ..interpreter.concrete import ConcreteDomain
 from ..interpreter.frame import EXHAUSTED, Control, Frame, Returned
@@ -67,7 +67,7 @@ native = Interpreter(NativeDomain())
 class Options:
     """What `torch.compile` was called with. `spec` are dimensions that change, by the name of the argument."""
 
-    __slots__ = ("backend", "backend_name", "dynamic", "fullgraph", "limit", "spec")
+    __slots__ = ("backend", "backend_name", "dynamic", "foreign", "fullgraph", "limit", "spec")
 
     def __init__(
         self,
@@ -80,6 +80,8 @@ class Options:
     ) -> None:
         self.backend, self.backend_name, self.dynamic, self.fullgraph = backend, backend_name, dynamic, fullgraph
         self.limit, self.spec = limit, spec
+        self.foreign = False
+        """Whether the backend is a function of the user."""
 
 
 class Compiled:
@@ -199,6 +201,8 @@ class Compiled:
         """What follows a segment that did not return: the instruction at its end, then the next segment."""
         while True:
             outcome = native.step(frame)
+            if self.options.fullgraph and entry.exit.kind == "break":
+                raise self.unsupported(entry)  # an operator's error would have come out, but the program caught it
             if type(outcome) is Returned:
                 return outcome.value
             frame = outcome  # type: ignore[assignment]
@@ -293,10 +297,13 @@ class Compiled:
                     self.options.fullgraph or api.config.capture_scalar_outputs,
                 )
             except Failed as failed:
+                if self.options.foreign and type(failed.cause) is BackendCompilerFailed:
+                    raise failed.cause from failed.cause.inner_exception
                 self.internal(place, failed, frame)
                 return None
-            if entry.exit.kind == "break" and self.options.fullgraph:
+            if entry.exit.kind == "break" and self.options.fullgraph and entry.exit.break_id != "exception":
                 raise self.unsupported(entry)
+            entry.foreign = self.options.foreign
             place.entries.insert(0, entry)
             self.by_id[id] = entry
             self.tell(entry)

@@ -31,7 +31,7 @@ class Entry:
     """One captured segment. `run(S)` answers `MISS`, or what comes out."""
 
     __slots__ = (
-        "calls", "compiled", "effects", "exit", "following", "function_name", "graph", "guards", "id", "inputs", "operators", "place", "relations",
+        "calls", "compiled", "effects", "exit", "following", "foreign", "function_name", "graph", "guards", "id", "inputs", "operators", "place", "relations",
         "returns",
         "run", "seconds", "source", "sources", "symbols", "text",
     )  # fmt: skip
@@ -56,6 +56,8 @@ class Entry:
         self.function_name = ""
         self.source: Any = None
         self.operators = 0
+        self.foreign = False
+        """Whether the graph is run by a backend of the user, whose errors are the user's."""
         self.relations: list[str] = []
 
 
