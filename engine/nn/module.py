@@ -18,12 +18,15 @@ from ..tensor import Tensor
 from . import module_hooks
 from .module_state import StateMethods
 from .parameter import Buffer, Parameter
+from .shelf import Shelf
 
 _HOOK_DICTIONARIES = (
     "_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs",
     "_forward_hooks_always_called", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_state_dict_hooks",
     "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
 )  # fmt: skip
+_STRUCTURE = frozenset(["training", "forward", "_parameters", "_buffers", "_modules"])
+"""Attributes whose being set moves the structure epoch."""
 
 
 def typename(value: Any) -> str:
@@ -84,13 +87,13 @@ class Module(StateMethods, module_hooks.HookMethods):
                 )
         put = super().__setattr__
         put("training", True)
-        put("_parameters", {})
-        put("_buffers", {})
+        put("_parameters", Shelf())
+        put("_buffers", Shelf())
         put("_non_persistent_buffers_set", set())
         put("_is_full_backward_hook", None)
         for name in _HOOK_DICTIONARIES:
             put(name, OrderedDict())
-        put("_modules", {})
+        put("_modules", Shelf())
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
@@ -175,7 +178,7 @@ class Module(StateMethods, module_hooks.HookMethods):
         if (isinstance(value, Tensor) and isinstance(value, Buffer)) or name in own.get("_buffers", ()):
             self._set_buffer(name, value)
             return
-        if name == "training" or name == "forward":
+        if name in _STRUCTURE:
             module_path.structure_changed()
         super().__setattr__(name, value)
 
@@ -218,6 +221,9 @@ class Module(StateMethods, module_hooks.HookMethods):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        for name in ("_parameters", "_buffers", "_modules"):
+            if type(self.__dict__.get(name)) is dict:
+                self.__dict__[name] = Shelf(self.__dict__[name])
         for name in _HOOK_DICTIONARIES:  # saved by something older
             self.__dict__.setdefault(name, OrderedDict())
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
