@@ -73,7 +73,9 @@ def lower(program: Program, choices: Choices | None = None) -> Any:
         from .replay.webgpu import GpuSegment
 
         # Threads do not meet: each walks its own row, and what it needs again it computes again.
-        return GpuSegment(assemble(program, Caps(buffers=7, keep=1 << 30, rows_only=True, contiguous_rows=False)))
+        return GpuSegment(
+            assemble(program, Caps(buffers=7, keep=1 << 30, lend=True, rows_only=True, contiguous_rows=False))
+        )
     if program.backend != "cpu":
         raise NotImplementedError(f"there are no generated kernels for device {program.backend!r}")
     if choices.printer == "numpy" or not have_c():

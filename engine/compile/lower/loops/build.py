@@ -23,6 +23,9 @@ SMALL_WORK = 1 << 15
 
 CHUNKS = 8
 
+LEND = 8
+"""The cost from which on a value is kept, for a later walk, in the memory of a result that is written after."""
+
 SHORT = 8
 """Loops shorter than this are not split off: the place is computed by division instead."""
 
@@ -30,7 +33,16 @@ SHORT = 8
 class Builder:
     """Builds the kernel of one group. `buffer` gives the memory of a value; `stored` says which anchors go to memory."""
 
-    def __init__(self, group: Group, name: str, buffer: Callable[[Value], Buffer], stored: set[Value], keep: int = 6):
+    def __init__(
+        self,
+        group: Group,
+        name: str,
+        buffer: Callable[[Value], Buffer],
+        stored: set[Value],
+        keep: int = 6,
+        lend: bool = False,
+    ):
+        self.lend = lend
         self.group, self.name, self.buffer, self.stored, self.keep = group, name, buffer, stored, keep
         self.ranges: dict[str, Ix] = dict(group.ranges)
         self.arithmetic = Arithmetic(self.ranges)
@@ -500,11 +512,34 @@ class _Emitter:
                             self.saves.setdefault(before, []).append(s)
                         cut[s] = self.scratches[s]
                         continue
+                    if before is not None and before < p and s.args and b.lend and dear(s) >= LEND:
+                        if s not in self.scratches:
+                            place = self._lent(s, items, last)
+                            if place is not None:
+                                self.scratches[s] = place
+                                self.saves.setdefault(before, []).append(s)
+                        if s in self.scratches:
+                            cut[s] = self.scratches[s]
+                            continue
                     first.setdefault(s, p)
                     todo.extend(self.parts(s))
             for q, a in items:
                 if q == p and a.kind != "reduce" and a in b.stored:
                     stored_at.setdefault(b.roots[a], (p, b.buffer(a), b.where(a)))
+
+    def _lent(self, s: Scalar, items: list[tuple[int, Value]], last: int) -> tuple[Buffer, Ix] | None:
+        """The memory of a result that the last walk writes, which can hold a value until then."""
+        b = self.b
+        every = {*self.outer, *self.row}
+        loaded = {x.data[0] for x in b.scalars() if x.op == "load"}
+        taken = {buffer for buffer, _ in self.scratches.values()}
+        for p, a in items:
+            if p != last or a.kind == "reduce" or a not in b.stored or a.dtype != s.type:
+                continue
+            buffer, place = b.buffer(a), b.where(a)
+            if buffer not in loaded and buffer not in taken and place.is_affine() and place.variables() == every:
+                return buffer, place
+        return None
 
     def _scratch(self, s: Scalar) -> tuple[Buffer, Ix]:
         """Memory for a value of one row, and where an element of it stands."""
@@ -786,9 +821,12 @@ class _Emitter:
         k.chunks = chunks
 
 
-def build(group: Group, name: str, buffer: Callable[[Value], Buffer], stored: set[Value], keep: int = 6) -> Kernel:
-    """The kernel of a group. `stored` are the anchors that memory holds; what costs `keep` or more is kept for later walks over a row."""
-    return Builder(group, name, buffer, stored, keep).build()
+def build(
+    group: Group, name: str, buffer: Callable[[Value], Buffer], stored: set[Value], keep: int = 6, lend: bool = False
+) -> Kernel:
+    """The kernel of a group. `stored` are the anchors that memory holds; what costs `keep` or more is kept for later walks over a row,
+    with `lend` in the memory of results that are written after."""
+    return Builder(group, name, buffer, stored, keep, lend).build()
 
 
 __all__ = ["build", "ix", "lit"]

@@ -71,6 +71,19 @@ class Printer:
         self.wide: set[int] = set()
         """Loops (by identity) whose turns take four elements."""
         self.wide_buffers: set[str] = set()
+        self.folded: dict[str, list[str]] = {}
+        """Reductions that only wide loops fold: four running values each, which are put together after."""
+        self.bases: dict[tuple[str, Ix], str] = {}
+        """Places in memory that move with the innermost open loop: their names."""
+        self.inmost = ""
+        """The variable of the innermost open loop."""
+        self.meanings: dict[str, int] = {}
+        """What each name is: equal formulas have the same number."""
+        self.numbered: dict[Any, int] = {}
+        self.greatest: dict[str, set[Any]] = {}
+        """What each running maximum has taken in."""
+        self.nonpositive: set[str] = set()
+        self.counter = 0
 
     def print(self) -> Printed:
         """The shader. Raises Unprintable (a NotImplementedError)."""
@@ -84,6 +97,7 @@ class Printer:
             raise Unprintable("double precision, or memory of its own")
         loops = [s for s in statements(k.body) if isinstance(s, Loop)]
         self._choose_wide(loops, {b.name: self.code(b) for b in memory})
+        self._choose_folded(loops)
         for i, b in enumerate(memory):
             access = "w" if b.name in written else "r"
             self.bindings[b.name] = p.buffer(f"b{i}", self.code(b), access, wide=b.name in self.wide_buffers)
@@ -179,6 +193,14 @@ class Printer:
             return
         self.wide_buffers = wide
 
+    def _choose_folded(self, loops: list[Loop]) -> None:
+        """Reductions that all of their loops take in fours have four running values, so that additions do not wait for one another."""
+        inside = {id(x) for w in loops if id(w) in self.wide for x in w.body}
+        narrow = {s.name for s in statements(self.k.body) if isinstance(s, Fold) and id(s) not in inside}
+        for s in statements(self.k.body):
+            if isinstance(s, Start) and s.name not in narrow and not s.function.startswith("arg"):
+                self.folded[s.name] = [s.name + c for c in "xyzw"]
+
     # -- pieces ---------------------------------------------------------------------------------
 
     def _word(self, kind: str, what: Any, type: str = "u32") -> str:
@@ -198,9 +220,58 @@ class Printer:
 
     def element(self, b: Buffer, place: Ix) -> str:
         """The index of an element in its binding."""
+        name = self.bases.get((b.name, place))
+        if name is not None:
+            return name
         offset = self._word("offset", b, "i32")
         e = self.index(place)
         return offset if e == "0" else f"{offset} + {e}"
+
+    def fours(self, b: Buffer, place: Ix, variable: str) -> str:
+        """The index of four elements in their binding, where `variable` is that of a wide loop."""
+        if variable not in place.variables():
+            return self._base(b, place)
+        if variable != self.inmost:
+            return f"{self._base(b, place.without((variable,)))} + ({variable} >> 2u)"
+        return self.bases[b.name, place]
+
+    def _base(self, b: Buffer, rest: Ix) -> str:
+        """A quarter of a place that is a multiple of four, as text."""
+        offset = self._word("offset4", b, "i32")
+        quarter = self.index(Ix({key: c // 4 for key, c in rest.terms.items()}))
+        return offset if quarter == "0" else f"{offset} + {quarter}"
+
+    def _name_bases(self, loop: Loop) -> list[str]:
+        """Name the places that a loop reads and writes, before it; returns the lines that move them on at the end of a turn."""
+        four, v = id(loop) in self.wide, loop.variable
+        out: list[str] = []
+        for s in loop.body:
+            if isinstance(s, (Store, Update)):
+                buffer, place = s.buffer, s.place
+            elif isinstance(s, Let) and s.scalar.op == "load":
+                buffer, place = s.scalar.data
+            else:
+                continue
+            if v not in place.variables() or not place.is_affine() or (buffer.name, place) in self.bases:
+                continue
+            rest = place.without((v,))
+            name = f"at{self.counter}"
+            self.counter += 1
+            self.line(f"var {name} = {self._base(buffer, rest) if four else self.element(buffer, rest)};")
+            out.append(f"{name} += {'1' if four else self.index(place.factor(v))};")
+            self.bases[buffer.name, place] = name
+        return out
+
+    def _learn(self, s: Let) -> None:
+        """Note what a name is, and whether it is a value less the greatest of all such values."""
+        x = s.scalar
+        mine = tuple(self.meanings.get(str(a.data), a.data) if a.op == "name" else ("lit", a.data) for a in x.args)
+        data = (x.data[0].name, x.data[1]) if x.op == "load" else x.data
+        self.meanings[s.name] = self.numbered.setdefault((x.op, x.type, data, mine), len(self.numbered))
+        if x.op == "sub" and all(a.op == "name" for a in x.args):
+            value, top = (str(a.data) for a in x.args)
+            if self.meanings.get(value, value) in self.greatest.get(top, ()):
+                self.nonpositive.add(s.name)
 
     def typed(self, s: Scalar) -> Typed:
         """An operand with its WGSL type."""
@@ -237,6 +308,7 @@ class Printer:
 
     def block(self, body: Sequence[Any]) -> None:
         """Statements; parallel loops are gone, the thread is in one of their turns."""
+        begun: list[Start] = []
         for s in body:
             if isinstance(s, Loop):
                 v, four = s.variable, id(s) in self.wide
@@ -245,12 +317,22 @@ class Printer:
                     continue
                 if s.size.number is not None and s.size.number > MAX_STEPS * (4 if four else 1):
                     raise Unprintable(f"a loop of {s.size} turns in one thread")
+                outside, self.bases = (self.bases, self.inmost), {}
+                self.inmost = ""
+                moves = self._name_bases(s)
+                self.inmost = v
                 self.line(f"for (var {v} = 0; {v} < {self.index(s.size)}; {v} += {4 if four else 1}) {{")
                 self.depth += 1
                 self.four(s) if four else self.block(s.body)
+                for line in moves:
+                    self.line(line)
                 self.depth -= 1
                 self.line("}")
+                self.bases, self.inmost = outside
+                self._join(begun)
+                begun = []
             elif isinstance(s, Let):
+                self._learn(s)
                 self.comment(s.origins)
                 value = self.value(s.scalar)
                 self.types[s.name] = value.type
@@ -269,13 +351,19 @@ class Printer:
             elif isinstance(s, Start):
                 kind = self.type(s.type)
                 self.types[s.name] = "i32" if s.function.startswith("arg") else kind
-                if s.function.startswith("arg"):
+                if s.name in self.folded:
+                    for lane in self.folded[s.name]:
+                        self.types[lane] = kind
+                        self.line(f"var {lane} = {self.neutral(s.function, kind)};")
+                    begun.append(s)
+                elif s.function.startswith("arg"):
                     self.line(f"var {s.name} = 0;")
                     self.line(f"var {s.name}_best = {self.neutral(s.function, kind)};")
                 else:
                     self.line(f"var {s.name} = {self.neutral(s.function, kind)};")
             elif isinstance(s, Fold):
                 self.comment(s.origins)
+                self._grows(s)
                 v = self.typed(s.value)
                 if s.function.startswith("arg"):
                     sign = ">" if s.function == "argmax" else "<"
@@ -287,17 +375,31 @@ class Printer:
                 else:
                     self.line(f"{s.name} = {self.merged(s.function, Typed(s.name, v.type), v)};")
 
+    def _grows(self, s: Fold) -> None:
+        """Note what a running maximum takes in."""
+        if s.function == "max" and s.value.op == "name":
+            name = str(s.value.data)
+            self.greatest.setdefault(s.name, set()).add(self.meanings.get(name, name))
+
+    def _join(self, begun: list[Start]) -> None:
+        """Put the four running values of reductions together, after their loops."""
+        for s in begun:
+            a, b, c, d = (Typed(n, self.types[n]) for n in self.folded[s.name])
+            low, high = (Typed(f"({self.merged(s.function, *pair)})", a.type) for pair in ((a, b), (c, d)))
+            self.line(f"let {s.name} = {self.merged(s.function, low, high)};")
+
     def four(self, loop: Loop) -> None:
         """The body of a wide loop: what differs among the four elements is written four times."""
         v = loop.variable
         self.lanes = {}
         for s in loop.body:
             if isinstance(s, Let):
+                self._learn(s)
                 self.comment(s.origins)
                 x = s.scalar
                 if x.op == "load" and v in x.data[1].variables():
                     binding = self.bindings[x.data[0].name]
-                    self.line(f"let {s.name} = {binding.name}[({self.element(*x.data)}) / 4];")
+                    self.line(f"let {s.name} = {binding.name}[{self.fours(*x.data, v)}];")
                     for j in range(4):
                         self.line(f"let {s.name}{'xyzw'[j]} = {binding.lane(s.name, j)};")
                     self._moves(s.name, binding.type.compute)
@@ -325,8 +427,14 @@ class Printer:
                 for j in range(4):
                     value = self.typed(self._lane(s.value, j))
                     values.append(convert(value.text, value.type, binding.type.compute))
-                self.line(binding.save4(f"({self.element(s.buffer, s.place)}) / 4", values))
+                self.line(binding.save4(self.fours(s.buffer, s.place, v), values))
             elif isinstance(s, Fold):
+                self._grows(s)
+                if s.name in self.folded:
+                    for j, lane in enumerate(self.folded[s.name]):
+                        value = self.typed(self._lane(s.value, j))
+                        self.line(f"{lane} = {self.merged(s.function, Typed(lane, value.type), value)};")
+                    continue
                 for j in range(4):
                     place = None if s.place is None else s.place + s.place.factor(v) * j
                     self.block([Fold(s.name, s.function, self._lane(s.value, j), place, s.origins if j == 0 else ())])
@@ -385,6 +493,8 @@ class Printer:
         if x.op == "given":
             return Typed(self._word("number", x.data, "f32"), "f32")
         args = [self.typed(a) for a in x.args]
+        if x.op == "exp" and str(x.args[0].data).rstrip("xyzw") in self.nonpositive:
+            return Typed(f"exp_nonpositive({args[0].text})", "f32")
         if x.op == "cast":
             return self.cast(args[0], x.type)
         if x.op == "place":

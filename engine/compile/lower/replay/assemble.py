@@ -238,7 +238,14 @@ class _Assembler:
     def _steps(self, u: Unit) -> list[Step]:
         name = f"k{u.number}"
         if u.group is not None:
-            kernel = build(u.group, f"{name}{_words(u.group.anchors)}", self.buffer, self.plan.memory, self.caps.keep, self.caps.lend)
+            kernel = build(
+                u.group,
+                f"{name}{_words(u.group.anchors)}",
+                self.buffer,
+                self.plan.memory,
+                self.caps.keep,
+                self.caps.lend,
+            )
             return [self._kernel(kernel)]
         v = u.value
         assert v is not None
@@ -329,7 +336,7 @@ def _read_before(group: Group, value: Value, target: Value) -> bool:
         if v in mine and v.kind == "reduce" and not top:
             return look(v, True)[0] + 1, False
         if v not in walks:
-            loaded = v.kind not in FLOATING_KINDS and v not in mine or (v in group.settled and v not in mine)
+            loaded = (v.kind not in FLOATING_KINDS and v not in mine) or (v in group.settled and v not in mine)
             found = [] if loaded else [look(a) for a in v.args]
             walks[v] = max((w for w, _ in found), default=0)
             touched[v] = v is target or any(t for _, t in found)

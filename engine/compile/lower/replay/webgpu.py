@@ -181,6 +181,8 @@ class GpuSegment(Outputs):
         for kind, what in p.words:
             if kind == "offset":
                 words.append(arrays[what.name].offset)
+            elif kind == "offset4":
+                words.append(arrays[what.name].offset // 4)
             elif kind == "size":
                 words.append(values[what] & 0xFFFFFFFF)
             elif kind == "threads":

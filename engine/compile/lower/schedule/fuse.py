@@ -29,6 +29,9 @@ class Caps:
     keep: int = 6
     """The cost from which on a value that a later walk over a row needs is kept rather than computed again."""
 
+    lend: bool = False
+    """Whether such values may stand in the memory of a result that is written after."""
+
     rows_only: bool = False
     """Whether every reduction of a kernel runs over its rows: devices whose threads do not meet."""
 

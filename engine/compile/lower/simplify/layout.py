@@ -89,12 +89,20 @@ def split_reductions(program: Program) -> None:
             continue
         before = len(program.values.made)
         values = program.values
-        flat = values.reshape(values.permute(x, [*kept, *dims]), [*[x.shape[d] for d in kept], parts, long // parts])
-        partial = values.reduce(function, flat, (len(kept) + 1,), dtype=v.dtype)
+        if x.rank - 1 in kept:  # sums of columns: neighbouring threads take neighbouring columns
+            flat = values.reshape(
+                values.permute(x, [*dims, *kept]), [parts, long // parts, *[x.shape[d] for d in kept]]
+            )
+            partial, over = values.reduce(function, flat, (1,), dtype=v.dtype), 0
+        else:
+            flat = values.reshape(
+                values.permute(x, [*kept, *dims]), [*[x.shape[d] for d in kept], parts, long // parts]
+            )
+            partial, over = values.reduce(function, flat, (len(kept) + 1,), dtype=v.dtype), len(kept)
         for i, made in enumerate(values.made[before:]):
             made.order = v.order - 0.5 + i * 1e-3
             made.origins.update(v.origins)
-        v.args, v.data = (partial,), (function, (len(kept),))
+        v.args, v.data = (partial,), (function, (over,))
         program.rewrites["long reductions in two stages"] += 1
         if parts > LONGEST:
             split_reductions(program)

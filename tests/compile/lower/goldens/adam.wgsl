@@ -9,12 +9,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let id = (group.y * groups.x + group.x) * 64u + lane;
   if (id >= P[0].x) { return; }
   let i1 = i32(id) * 4;
-  let t0 = b0[(bitcast<i32>(P[0].y) + i1) / 4];
+  let t0 = b0[bitcast<i32>(P[0].y) + (i1 >> 2u)];
   let t0x = t0.x;
   let t0y = t0.y;
   let t0z = t0.z;
   let t0w = t0.w;
-  let t1 = b1[(bitcast<i32>(P[0].z) + i1) / 4];
+  let t1 = b1[bitcast<i32>(P[0].z) + (i1 >> 2u)];
   let t1x = t1.x;
   let t1y = t1.y;
   let t1z = t1.z;
@@ -32,7 +32,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let t4y = (t0y + t3y);
   let t4z = (t0z + t3z);
   let t4w = (t0w + t3w);
-  let t5 = b2[(bitcast<i32>(P[0].w) + i1) / 4];
+  let t5 = b2[bitcast<i32>(P[0].w) + (i1 >> 2u)];
   let t5x = t5.x;
   let t5y = t5.y;
   let t5z = t5.z;
@@ -54,7 +54,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let t9y = (t6y + t8y);
   let t9z = (t6z + t8z);
   let t9w = (t6w + t8w);
-  let t10 = b3[(bitcast<i32>(P[1].x) + i1) / 4];
+  let t10 = b3[bitcast<i32>(P[1].x) + (i1 >> 2u)];
   let t10x = t10.x;
   let t10y = t10.y;
   let t10z = t10.z;
@@ -81,9 +81,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let t15z = (t10z + t14z);
   let t15w = (t10w + t14w);
   // programs.py:31
-  b0[(bitcast<i32>(P[0].y) + i1) / 4] = vec4<f32>(t4x, t4y, t4z, t4w);
+  b0[bitcast<i32>(P[0].y) + (i1 >> 2u)] = vec4<f32>(t4x, t4y, t4z, t4w);
   // programs.py:32
-  b2[(bitcast<i32>(P[0].w) + i1) / 4] = vec4<f32>(t9x, t9y, t9z, t9w);
+  b2[bitcast<i32>(P[0].w) + (i1 >> 2u)] = vec4<f32>(t9x, t9y, t9z, t9w);
   // programs.py:33
-  b3[(bitcast<i32>(P[1].x) + i1) / 4] = vec4<f32>(t15x, t15y, t15z, t15w);
+  b3[bitcast<i32>(P[1].x) + (i1 >> 2u)] = vec4<f32>(t15x, t15y, t15z, t15w);
 }

@@ -11,12 +11,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let i1 = i32(id % u32(24)) * 4;
   let quotient0 = id / u32(24);
   let i0 = i32(quotient0);
-  let t0 = b0[(bitcast<i32>(P[0].y) + i0 * 96 + i1) / 4];
+  let t0 = b0[bitcast<i32>(P[0].y) + i0 * 24 + (i1 >> 2u)];
   let t0x = t0.x;
   let t0y = t0.y;
   let t0z = t0.z;
   let t0w = t0.w;
-  let t1 = b1[(bitcast<i32>(P[0].z) + i1) / 4];
+  let t1 = b1[bitcast<i32>(P[0].z) + (i1 >> 2u)];
   let t1x = t1.x;
   let t1y = t1.y;
   let t1z = t1.z;
@@ -26,7 +26,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let t2y = (t0y * t1y);
   let t2z = (t0z * t1z);
   let t2w = (t0w * t1w);
-  let t3 = b2[(bitcast<i32>(P[0].w) + i1) / 4];
+  let t3 = b2[bitcast<i32>(P[0].w) + (i1 >> 2u)];
   let t3x = t3.x;
   let t3y = t3.y;
   let t3z = t3.z;
@@ -82,5 +82,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let t15y = (t13y * t14y);
   let t15z = (t13z * t14z);
   let t15w = (t13w * t14w);
-  b3[(bitcast<i32>(P[1].x) + i0 * 96 + i1) / 4] = vec4<f32>(t15x, t15y, t15z, t15w);
+  b3[bitcast<i32>(P[1].x) + i0 * 24 + (i1 >> 2u)] = vec4<f32>(t15x, t15y, t15z, t15w);
 }

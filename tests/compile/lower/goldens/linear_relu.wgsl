@@ -10,12 +10,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let i1 = i32(id);
   let t0 = b0[bitcast<i32>(P[0].y) + i1];
   var r0 = 0.0;
+  var at0 = bitcast<i32>(P[0].z) + i1;
   for (var i0 = 0; i0 < 24; i0 += 1) {
-    let t1 = b1[bitcast<i32>(P[0].z) + i0 * 8 + i1];
+    let t1 = b1[at0];
     // programs.py:27
     let t2 = (t0 + t1);
     let t3 = max_nan(t2, 0.0f);
     r0 = r0 + t3;
+    at0 += 8;
   }
   b2[bitcast<i32>(P[0].w) + i1] = r0;
 }
