@@ -6,7 +6,9 @@ that code interpreted.
 
 from __future__ import annotations
 
+import bisect
 import itertools
+import operator
 from typing import Any
 
 from ...tensor import Tensor
@@ -15,7 +17,7 @@ from ..interpreter.generators import InterpretedGenerator
 from .entries import entry
 from .stops import Stop
 from .tables import HANDLERS
-from .values import Obj, facet
+from .values import PLAIN, Obj, facet
 
 # -- iteration --------------------------------------------------------------------------------------
 
@@ -180,12 +182,42 @@ def _itertool(native: Any, iterables: Any, functions: tuple[int, ...] = ()) -> A
 
 for _native, _iterables, _functions in (
     (itertools.chain, None, ()), (itertools.islice, (0,), ()), (itertools.product, None, ()), (itertools.zip_longest, None, ()),
-    (itertools.accumulate, (0,), (1,)), (itertools.repeat, (), ()), (itertools.count, (), ()), (itertools.cycle, (0,), ()),
+    (itertools.repeat, (), ()), (itertools.count, (), ()), (itertools.cycle, (0,), ()),
     (itertools.permutations, (0,), ()), (itertools.combinations, (0,), ()), (itertools.combinations_with_replacement, (0,), ()),
     (itertools.pairwise, (0,), ()), (itertools.compress, (0, 1), ()),
     (itertools.takewhile, (1,), (0,)), (itertools.dropwhile, (1,), (0,)), (itertools.filterfalse, (1,), (0,)),
 ):  # fmt: skip
     HANDLERS[id(_native)] = (_native, _itertool(_native, _iterables, _functions))
+
+
+@entry(itertools.accumulate)
+def _accumulate(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    """Sums, or what a function makes of two, of values that may be symbolic."""
+    names = ("iterable", "func")
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    f = domain.read(given.get("func"))
+    start = {"initial": domain.read(kwargs["initial"])} if "initial" in kwargs else {}
+    items = native_iterator(domain, frame, given["iterable"])
+    return itertools.accumulate(items, Calling(domain, operator.add if f is None else f), **start)
+
+
+def _place_in(native: Any) -> Any:
+    """A search in a sorted list, where all are plain values and no function is asked."""
+
+    def handler(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+        if len(args) < 2 or len(args) > 4 or kwargs:
+            raise Stop("opaque-call", f"bisect.{native.__name__} with keywords")
+        row = [domain.concrete(domain.read(v)) for v in domain.elements(frame, args[0])]
+        rest = [domain.concrete(domain.read(v)) for v in args[1:]]
+        if not all(type(v) in PLAIN for v in (*row, *rest)):
+            raise Stop("opaque-call", f"bisect.{native.__name__} of something else than numbers and texts")
+        return native(row, *rest)
+
+    return handler
+
+
+for _native in (bisect.bisect_left, bisect.bisect_right):
+    HANDLERS[id(_native)] = (_native, _place_in(_native))
 
 
 @entry(itertools.repeat)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from tapescope import engine as torch
 
 from .harness import program
@@ -359,3 +361,51 @@ def shape_of_an_argument_changed_in_place():
         return x + 1, y
 
     return f, [(torch.arange(6.0).reshape(2, 3), torch.ones(2))] * 2
+
+
+@program(graphs=1)
+def accumulated_tensors():
+    """Sums of tensors, and of numbers that were not looked at before."""
+
+    def f(x, n):
+        total = sum(itertools.accumulate([x, x]))
+        return (
+            total,
+            list(itertools.accumulate([n, 2, 3])),
+            list(itertools.accumulate([x, x], lambda a, b: a * b, initial=x)),
+        )
+
+    return f, [(torch.ones(2), 1)] * 2
+
+
+@program()
+def sequence_of_schedulers():
+    """`SequentialLR` looks for its place with `bisect`."""
+    w = nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([w], 0.5)
+    rates = torch.optim.lr_scheduler
+    scheduler = rates.SequentialLR(
+        optimizer, [rates.ConstantLR(optimizer, 0.5, 2), rates.StepLR(optimizer, 1, 0.5)], [2]
+    )
+
+    def f(x):
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        optimizer.step()
+        scheduler.step()
+        return scheduler.get_last_lr()
+
+    return f, [(torch.ones(2),)] * 4, w
+
+
+@program(["print"])
+def accumulation_over_a_break():
+    """An iterator that stands half-way when the graph ends."""
+
+    def f(x, n):
+        sums = itertools.accumulate([x, x * n, x])
+        first = next(sums)
+        print("break")
+        return first, list(sums)
+
+    return f, [(torch.ones(2), 1), (torch.ones(2), 2)]
