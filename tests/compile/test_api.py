@@ -406,3 +406,55 @@ def test_export_refuses_breaks() -> None:
         torch.export.export(f, (torch.ones(1),))
     with pytest.raises(ValueError, match="names 'z'"):
         torch.export.export(lambda x: x, (torch.ones(1),), dynamic_shapes={"z": {0: torch.export.Dim("b")}})
+
+
+def test_errors_of_a_backend_come_out() -> None:
+    """A backend that raises, or gives back nothing, is not passed over in silence; what is written in place is written once."""
+
+    def compiling(gm: Any, inputs: Any) -> Any:
+        raise KeyError("broken")
+
+    def running(gm: Any, inputs: Any) -> Any:
+        def run(*args: Any) -> Any:
+            gm.forward(*args)
+            raise ValueError("run broken")
+
+        return run
+
+    for backend in (compiling, lambda gm, inputs: None):
+        x = torch.zeros(1)
+        with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="broken|NoneType"):
+            torch.compile(lambda x: x.add_(1) * 2, backend=backend)(x)
+        assert x.item() == 0
+    for f in (lambda x: x.add_(1) * 2, lambda x: x + 1):
+        with pytest.raises(ValueError, match="run broken"):
+            torch.compile(f, backend=running)(torch.zeros(1))
+
+
+def test_errors_have_no_context_of_the_compiler() -> None:
+    """An exception of a place that runs natively is as in eager: nothing was being handled."""
+
+    def f(x: Any, s: str) -> Any:
+        x = x + len(s)
+        return x.view(7)
+
+    g = torch.compile(f)
+    for i in range(11):
+        with pytest.raises(RuntimeError) as caught:
+            g(torch.ones(1), "a" * i)
+        assert caught.value.__context__ is None
+
+
+def test_caught_error_is_a_break_under_fullgraph() -> None:
+    """An operator's error comes out under fullgraph=True; where the program catches it, it is a break."""
+
+    def f(x: Any) -> Any:
+        try:
+            return x.view(9)
+        except RuntimeError:
+            return x
+
+    with pytest.raises(RuntimeError, match="invalid for input"):
+        torch.compile(lambda x: x.view(9), fullgraph=True)(torch.ones(2))
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        torch.compile(f, fullgraph=True)(torch.ones(2))

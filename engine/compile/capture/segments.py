@@ -31,9 +31,8 @@ class Entry:
     """One captured segment. `run(S)` answers `MISS`, or what comes out."""
 
     __slots__ = (
-        "calls", "compiled", "effects", "exit", "following", "foreign", "function_name", "graph", "guards", "id", "inputs", "operators", "place", "relations",
-        "returns",
-        "run", "seconds", "source", "sources", "symbols", "text",
+        "calls", "compiled", "effects", "exit", "following", "foreign", "function_name", "graph", "guards", "id", "inputs", "operators", "place",
+        "relations", "returns", "run", "seconds", "source", "sources", "symbols", "text",
     )  # fmt: skip
 
     def __init__(self, id: str) -> None:

@@ -24,7 +24,8 @@ STOPS: dict[int, tuple[Any, str]] = {}
 
 STOP_MODULES = {
     "logging": "logging", "time": "time", "random": "random", "numpy.random": "random", "os": "io", "io": "io", "pathlib": "io", "shutil": "io",
-    "subprocess": "io", "socket": "io", "warnings": "warning", "traceback": "frames", "inspect": "frames", "secrets": "random",
+    "subprocess": "io", "socket": "io", "warnings": "warning", "_warnings": "warning", "traceback": "frames", "inspect": "frames",
+    "secrets": "random",
     "uuid": "random", "datetime": "time", "threading": "io", "tempfile": "io", "pickle": "io", "json": "opaque-call", "sys": "frames",
     "_io": "io", "posix": "io", "gc": "io", "asyncio": "coroutine", "multiprocessing": "io", "concurrent": "io", "ast": "opaque-call",
     "linecache": "io", "importlib": "import", "unittest": "opaque-call", "numpy": "numpy", "re": "opaque-call",
