@@ -101,6 +101,7 @@ def compile(
     if disable or config.disable or "_compile_disabled" in getattr(model, "__dict__", {}):
         return model
     from .backends import configured, known_backends
+    from .capture.leaves import is_leaf
     from .capture.modules import compile_module
     from .capture.runtime import Compiled, Options, wrap_function
 
@@ -120,10 +121,11 @@ def compile(
         bound._compiled = wrapper._compiled  # type: ignore[attr-defined]
         return bound
     model = _uncompiled(model)
-    if isinstance(model, FunctionType):
+    if isinstance(model, FunctionType) and not is_leaf(model):
         return wrap_function(Compiled(model, made))
-    wrapper = wrap_function(Compiled(_call, made))
+    wrapper = wrap_function(Compiled(_call, made))  # an operator of the engine is one node there, never looked into
     out = functools.partial(wrapper, model)
+    functools.update_wrapper(out, model, updated=())
     out._compiled = wrapper._compiled  # type: ignore[attr-defined]
     return out
 

@@ -129,6 +129,9 @@ class Place:
     detached: bool = False
     """Whether the views are of the memory only, unknown to the tape."""
 
+    kind_of_view: tuple[str, str] = ("", "")
+    """What in-place writes to the view must know: how it came about, and the name of its maker."""
+
 
 class Variant:
     """Runs compiled code: see the module."""
@@ -189,6 +192,9 @@ class Variant:
         finally:
             state.grad_enabled = before
         made = list(made)
+        for i in self.differentiable:
+            if made[i]._base is not None:  # a view of what is gone: its history is the graph's alone
+                made[i] = made[i].detach_shallow()
         node = None
         if edges is not None:
             node = CompiledFunctionBackward(None, edges)
@@ -246,6 +252,8 @@ class Variant:
             if op.name == "as_strided":
                 statics = (*statics[:2], statics[2] + t.storage_offset())
             t = dispatch.call(op, (t,), tuple([self._static(s, given) for s in statics]))
+        if place.kind_of_view[0] and not place.detached:
+            t._creation, t._maker = place.kind_of_view
         return t
 
     def _static(self, s: Any, given: list[Any]) -> Any:
@@ -414,19 +422,21 @@ def _assemble(
                 raise RuntimeError("a gradient that was there before is returned")
             if t is twins[owner_input]:
                 return Place("input", owner_input)
-            return Place("view", owner_input, chain, detached=not chain or not t.requires_grad)
+            return Place("view", owner_input, chain, None, not chain or not t.requires_grad, (t._creation, t._maker))
         memory = id(t._data.memory)
-        if len(groups[memory]) == 1:
+        if len(groups[memory]) == 1 and not (t._creation and t.requires_grad):
             return Place("value", emit(t))
         if memory not in bases:
-            base = next((m for m in groups[memory] if not recorder.chain(m._data)), None)
+            whole = [m for m in groups[memory] if not recorder.chain(m._data)]
+            # What has a history comes before what is detached from it.
+            base = next((m for m in whole if m.requires_grad), whole[0] if whole else None)
             if base is None:
                 base = _base_tensor(t)
             bases[memory] = emit(base)
         base_tensor = flat_tensors[bases[memory]]
         if t is base_tensor:
             return Place("value", bases[memory])
-        return Place("base", bases[memory], chain, detached=not chain or not t.requires_grad)
+        return Place("base", bases[memory], chain, None, not chain or not t.requires_grad, (t._creation, t._maker))
 
     for leaf in leaves:
         place = place_of(leaf)

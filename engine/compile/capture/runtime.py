@@ -33,6 +33,7 @@ from . import subgraphs as _subgraphs
 from .capture import Again, Failed, Rerun, Resume, capture, resume_point, source_of
 from .codegen import MISS
 from .guards import Failure, explain_failure, failures
+from .patches import watch
 from .segments import Entry, Place, flatten, labels_of
 from .sources import full
 from .tables import OBJECT_CALLS, STRICT
@@ -542,6 +543,9 @@ def reset_all() -> None:
     with _lock:
         for compiled in list(_all):
             compiled.reset()
+
+
+watch(reset_all)
 
 
 class CompiledFunction:
