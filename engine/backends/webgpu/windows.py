@@ -198,8 +198,11 @@ class Windows:
         depth, inner = each * numel(kernel), numel(counts)
         pads = tuple(d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding))
         few = groups > 1 and each <= FEW_CHANNELS and o // groups * numel(kernel) <= MOST_ELEMENTS
-        if few and set(stride) == {1} and not any(extra) and min(pads) >= 0:
-            return self.direct(g, self._turned(w, groups), stride, pads, dilation, groups, 1)
+        if set(stride) == {1} and not any(extra) and min(pads) >= 0:
+            if few:
+                return self.direct(g, self._turned(w, groups), stride, pads, dilation, groups, 1)
+            if each > o // groups or numel(kernel) == 1:  # g has fewer columns than the result, or is them already
+                return self._forward(g, self._turned(w, groups), stride, pads, dilation, groups)
         weights = GpuArray(
             w.block, w.dtype, (1, groups, depth, o // groups), (w.shape[0] * depth, o // groups * depth, 1, depth), w.offset, False
         )  # fmt: skip
