@@ -1,7 +1,7 @@
 """Writes docs/breaks.md, the page of graph breaks, from the registry in engine/compile/breaks.py.
 
-    python docs/make_breaks.py           # write it
-    python docs/make_breaks.py --check   # fail where it is not up to date
+python docs/make_breaks.py           # write it
+python docs/make_breaks.py --check   # fail where it is not up to date
 """
 
 from __future__ import annotations

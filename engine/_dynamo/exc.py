@@ -8,4 +8,11 @@ TorchDynamoException = RuntimeError
 TorchRuntimeError = RuntimeError
 RecompileError = FailOnRecompileLimitHit
 
-__all__ = ["BackendCompilerFailed", "FailOnRecompileLimitHit", "RecompileError", "TorchDynamoException", "TorchRuntimeError", "Unsupported"]
+__all__ = [
+    "BackendCompilerFailed",
+    "FailOnRecompileLimitHit",
+    "RecompileError",
+    "TorchDynamoException",
+    "TorchRuntimeError",
+    "Unsupported",
+]

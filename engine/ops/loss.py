@@ -215,7 +215,9 @@ LARGE = 1 << 20
 
 def _at_once(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> Tensor | None:
     """The loss without the logarithms in memory: less than half the memory and time; one node on the tape instead of two."""
-    if "row_moments" not in input._storage.backend.kernels:  # asked first: sizes that are symbols are not compared in vain
+    if (
+        "row_moments" not in input._storage.backend.kernels
+    ):  # asked first: sizes that are symbols are not compared in vain
         return None
     if input.ndim < 2 or input.numel() < LARGE or reduction not in ("mean", "sum") or bus.op or state.modes:
         return None

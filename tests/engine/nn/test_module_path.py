@@ -38,7 +38,9 @@ def paths(t):
     seen, node = [], t.grad_fn
     while node is not None:
         seen.append(node.module)
-        node = next((n for n, _ in node.next_functions if n is not None and n.name() != "torch::autograd::AccumulateGrad"), None)
+        node = next(
+            (n for n, _ in node.next_functions if n is not None and n.name() != "torch::autograd::AccumulateGrad"), None
+        )
     return list(dict.fromkeys(seen))
 
 
