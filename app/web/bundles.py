@@ -23,7 +23,10 @@ _LEFT_OUT = re.compile(
     r"|/package_data/.*\.(js|gz)$|^plotly/labextension/|\.data/|py\.typed$"
 )
 _METADATA = re.compile(r"\.dist-info/(METADATA|entry_points\.txt)$")
-_PROJECT_LEFT_OUT = ("app/tui", "app/web", "app/kernel/process.py", "app/kernel/child.py")
+_PROJECT_LEFT_OUT = re.compile(
+    r"app/(tui|web)/|app/kernel/(process|child)\.py|engine/backends/webgpu/native(_calls)?\.py|examples/(torch_ports|[^/]*\.)"
+)
+"""What needs a terminal, processes or a native library, and the examples, which the page has as files of their own."""
 _ROOMS = ("app", "engine", "examples", "graphviz_views", "webgpu_kernels")
 
 
@@ -40,13 +43,13 @@ def wheel_files(path: Path) -> Files:
 
 
 def project_files() -> Files:
-    """The project's own files: kernel, notebook, engine, views, kernels in WGSL, and the examples."""
+    """The project's own files: kernel, notebook, engine, views, kernels in WGSL, and the examples' data."""
     found: Files = {}
     for room in _ROOMS:
         folder = _folder(room)
         for path in sorted(folder.rglob("*")):
             part = f"{room}/{path.relative_to(folder).as_posix()}"
-            if not path.is_file() or "__pycache__" in part or part.startswith(_PROJECT_LEFT_OUT):
+            if not path.is_file() or "__pycache__" in part or _PROJECT_LEFT_OUT.match(part):
                 continue
             if room == "app" and part.count("/") == 1 and part != "app/__init__.py":
                 continue  # the command line stays at home

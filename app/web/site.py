@@ -26,9 +26,13 @@ Say = Callable[[str], None]
 LATE = ("plotly",)
 """Bundles that are loaded when a cell first imports one of their packages."""
 
+_AS_SOURCE = (*LATE, "tapescope")
+"""Bundles without bytecode. Tapescope's own would be three times as large with it; the page keeps the bytecode of its first
+start in the browser instead."""
+
 _SOURCE_ONLY = (
     r"/pygments/lexers/(?!__init__|_mapping|python|shell|html|javascript|perl|ruby|markup|special)|/pygments/styles/"
-    r"|/plotly/|/narwhals/|/examples/|/prompt_toolkit/contrib/"
+    r"|/prompt_toolkit/contrib/"
 )
 """Modules that are seldom imported: their bytecode would only make the site larger."""
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -47,7 +51,7 @@ def build(
     package_folder  where wheels are, before the cache and the network are asked
     record          run the examples to have recordings of them (else they are shown without outputs), or the names of
                     those to run
-    bytecode        ship compiled Python where Node is there to compile it: Python then starts in a third of the time
+    bytecode        ship the libraries compiled where Node is there to compile them: Python then starts sooner
 
     Raises CommandError with a sentence.
     """
@@ -105,7 +109,7 @@ def _compiled(contents: dict[str, bundles.Files], pyodide: Path, say: Say) -> di
         return contents
     result = {}
     for name, files in contents.items():
-        if name in LATE:
+        if name in _AS_SOURCE:
             result[name] = files
             continue
         sources = {n: d for n, d in files.items() if n.endswith(".py")}

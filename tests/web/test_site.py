@@ -134,7 +134,10 @@ def test_a_built_site_is_whole_and_speaks_of_no_other_host(built_site):
     assert not re.findall(r"(?:src|href)=\"(?:https?:)?//", page)
     assert "<script>" not in page and " onload=" not in page
     worker = bundles.unpack((built_site / manifest["bundles"]["tapescope"]["file"]).read_bytes())
-    assert any(n.endswith(".pyc") for n in worker)
+    assert not any(n.endswith(".pyc") for n in worker)
+    libraries = bundles.unpack((built_site / manifest["bundles"]["libraries"]["file"]).read_bytes())
+    assert any(n.endswith(".pyc") for n in libraries)
+    assert sum((built_site / f).stat().st_size for f in [manifest["bundles"]["tapescope"]["file"]]) < 1.3e6
     recording = json.loads((built_site / manifest["examples"][0]["recording"]).read_text())
     assert "accuracy 0.981" in json.dumps(recording["notebook"])
 

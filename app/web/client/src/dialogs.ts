@@ -93,7 +93,7 @@ export interface PaletteItem { label: string; detail: string; keys: string; act:
 /** The list of commands, narrowed by typing. */
 export function palette(items: PaletteItem[]): void {
   const element = dialog('Commands', (close) => {
-    const input = h('input', { type: 'text', placeholder: 'Type to find a command', 'aria-label': 'Find a command', role: 'combobox', 'aria-expanded': 'true', 'aria-controls': 'palette-list', autocomplete: 'off' });
+    const input = h('input', { type: 'text', placeholder: 'Type to find a command', 'aria-label': 'Find a command', role: 'combobox', autofocus: true, 'aria-expanded': 'true', 'aria-controls': 'palette-list', autocomplete: 'off' });
     const list = h('div', { class: 'palette-list', id: 'palette-list', role: 'listbox', 'aria-label': 'Commands' });
     let shown: PaletteItem[] = [], at = 0;
     const draw = () => {
@@ -115,7 +115,6 @@ export function palette(items: PaletteItem[]): void {
       draw();
     });
     draw();
-    setTimeout(() => input.focus());
     return [input, list];
   });
   element.classList.add('palette');

@@ -1,6 +1,6 @@
 // The panel beside the cells: Tape, Graph, Breaks, Kernels, Variables, Device. It draws records; where a record belongs
 // in the cells is asked of the host, both ways.
-import { append, bytesText, clear, debounce, h, iconButton, secondsText } from './dom';
+import { append, bytesText, clear, debounce, h, iconButton, perFrame, secondsText } from './dom';
 import type { Json } from './document';
 import { type Graph, type GraphNode, numberText, outline, readSegment, readSource, readTape, type Row, type Scope, search, type Source } from './graph';
 import { GraphCanvas } from './graph_canvas';
@@ -306,6 +306,8 @@ export class Inspector {
   private launched: Json[] = [];
   private breaks: Json[] = [];
   private guards: Json[] = [];
+  private growing: Json | null = null;
+  private drawGrowing = perFrame(() => { if (this.growing) this.tape.take(readTape(this.growing), 'live'); this.growing = null; });
 
   constructor(private host: InspectorHost, onClose: () => void) {
     const bar = h('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Panel' });
@@ -345,7 +347,7 @@ export class Inspector {
       button.tabIndex = name === tab ? 0 : -1;
       this.panels.get(name)!.hidden = name !== tab;
     }
-    if (tab === 'tape') this.tape.setMode(this.tapeMode);
+    if (tab === 'tape') { this.tape.setMode(this.tapeMode); if (this.growing) this.drawGrowing(); }
   }
 
   private get tapeMode(): 'outline' | 'picture' { return this.tape.element.querySelector('[aria-pressed=true]')?.textContent === 'Picture' ? 'picture' : 'outline'; }
@@ -357,7 +359,12 @@ export class Inspector {
     if (!this.panels.get(this.tab)!.contains(document.activeElement)) this.buttons.get(this.tab)!.focus(); // nothing to walk in yet
   }
 
-  takeTape(tape: Json | null, note = ''): void { this.tape.take(tape ? readTape(tape) : null, note); }
+  /** Show a tape. One of a cell that still runs is drawn with the next frame, and only while somebody looks at tapes. */
+  takeTape(tape: Json | null, note = ''): void {
+    this.growing = note === 'live' ? tape : null;
+    if (!this.growing) this.tape.take(tape ? readTape(tape) : null, note);
+    else if (this.tab === 'tape' && !document.hidden) this.drawGrowing();
+  }
   takeSteps(steps: Json[]): void { this.tape.takeSteps(steps); }
   get tapeGraph(): Graph | null { return this.tape.graph; }
   markLine(cell: string, line: number): void { this.tape.markLine(cell, line); this.graph.markLine(cell, line); }

@@ -15,6 +15,7 @@ let base = '';
 let site: Site;
 const post = (message: FromWorker, transfer: Transferable[] = []) => self.postMessage(message, { transfer });
 const SITE_PACKAGES = '/lib/python3.14/site-packages';
+const LAID = 1e12;
 const FOLDER = '/home/notebook';
 
 // -- files -------------------------------------------------------------------------------------------------------
@@ -22,6 +23,43 @@ const FOLDER = '/home/notebook';
 async function unzip(compressed: ReadableStream<Uint8Array>): Promise<Uint8Array> {
   const plain = compressed.pipeThrough(new DecompressionStream('gzip') as unknown as ReadableWritablePair<Uint8Array, Uint8Array>);
   return new Uint8Array(await new Response(plain as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer());
+}
+
+// -- bytecode that an earlier start compiled ---------------------------------------------------------------------
+
+const BYTECODE = 'bytecode-of-tapescope';
+const bytecodeKey = (): string => new URL(`${site.bundles.tapescope?.file}.compiled`, base).href;
+let modulesKept = 0;
+
+/** Compiled modules of this build of the site from an earlier visit, in the form of a bundle; null where there are none. */
+async function keptBytecode(): Promise<Uint8Array | null> {
+  try {
+    const kept = await (await caches.open(BYTECODE)).match(bytecodeKey());
+    return kept ? new Uint8Array(await kept.arrayBuffer()) : null;
+  } catch { return null; } // no such storage here
+}
+
+/** Keep what Python has compiled, once it is much more than what is kept. */
+async function keepBytecode(): Promise<void> {
+  const found: [string, Uint8Array][] = [];
+  const walk = (folder: string) => {
+    for (const name of pyodide.FS.readdir(`${SITE_PACKAGES}/${folder}`) as string[]) {
+      if (name === '.' || name === '..') continue;
+      const path = `${folder}/${name}`;
+      const isFolder = pyodide.FS.isDir(pyodide.FS.stat(`${SITE_PACKAGES}/${path}`).mode) as boolean;
+      if (isFolder) walk(path);
+      else if (path.endsWith('.pyc')) found.push([path, pyodide.FS.readFile(`${SITE_PACKAGES}/${path}`) as Uint8Array]);
+    }
+  };
+  try {
+    walk('tapescope');
+    if (found.length < modulesKept + 20) return;
+    modulesKept = found.length;
+    const head = new TextEncoder().encode(`${JSON.stringify(found.map(([path, data]) => [path, data.length]))}\n`);
+    const cache = await caches.open(BYTECODE);
+    for (const old of await cache.keys()) if (old.url !== bytecodeKey()) await cache.delete(old);
+    await cache.put(bytecodeKey(), new Response(new Blob([head, ...found.map(([, data]) => data as Uint8Array<ArrayBuffer>)])));
+  } catch { /* the next start compiles again */ }
 }
 
 async function fetchBundle(bundle: Bundle): Promise<Uint8Array> {
@@ -40,7 +78,9 @@ function lay(data: Uint8Array): void {
     const cut = name.lastIndexOf('/');
     const folder = cut < 0 ? SITE_PACKAGES : `${SITE_PACKAGES}/${name.slice(0, cut)}`;
     if (!made.has(folder)) { pyodide.FS.mkdirTree(folder); made.add(folder); }
-    pyodide.FS.writeFile(`${folder}/${name.slice(cut + 1)}`, data.subarray(at, at + size), { canOwn: true });
+    const path = `${folder}/${name.slice(cut + 1)}`;
+    pyodide.FS.writeFile(path, data.subarray(at, at + size), { canOwn: true });
+    if (name.startsWith('tapescope/')) pyodide.FS.utime(path, LAID, LAID); // kept bytecode names the time of its source
     at += size;
   }
 }
@@ -219,6 +259,7 @@ function gpuModule(port: MessagePort | null): Record<string, unknown> {
 
 const queue: string[] = [];
 let working = false;
+let keeping = 0;
 
 async function work(): Promise<void> {
   if (working || !kernel) return;
@@ -233,6 +274,8 @@ async function work(): Promise<void> {
     }
   }
   working = false;
+  clearTimeout(keeping);
+  keeping = setTimeout(() => { if (!working) void keepBytecode(); }, 3000) as unknown as number;
 }
 
 async function boot(message: Extract<ToWorker, { kind: 'boot' }>): Promise<void> {
@@ -240,11 +283,14 @@ async function boot(message: Extract<ToWorker, { kind: 'boot' }>): Promise<void>
   const now = Object.entries(site.bundles).filter(([, b]) => !b.late);
   const bundles = Promise.all(now.map(([, bundle]) => fetchBundle(bundle)));
   bundles.catch(() => undefined);
+  const compiled = keptBytecode();
   post({ kind: 'progress', step: 'Python', part: 0.1 });
   const { loadPyodide } = (await import(/* @vite-ignore */ new URL('pyodide/pyodide.mjs', base).href)) as { loadPyodide: (o: object) => Promise<Pyodide> };
   pyodide = await loadPyodide({ indexURL: new URL('pyodide/', base).href });
   post({ kind: 'progress', step: 'numpy and the engine', part: 0.5 });
   for (const bundle of await bundles) lay(bundle);
+  const kept = await compiled;
+  if (kept) { lay(kept); modulesKept = (JSON.parse(new TextDecoder().decode(kept.subarray(0, kept.indexOf(10)))) as unknown[]).length; }
   pyodide.FS.mkdirTree(FOLDER);
   pyodide.FS.chdir(FOLDER);
   const data = `${SITE_PACKAGES}/tapescope/examples/data`;
@@ -257,6 +303,8 @@ async function boot(message: Extract<ToWorker, { kind: 'boot' }>): Promise<void>
   if (shared) pyodide.setInterruptBuffer(shared.interrupt);
   post({ kind: 'progress', step: 'the kernel', part: 0.7 });
   kernel = await pyodide.runPythonAsync(`
+import sys
+sys.dont_write_bytecode = False
 from tapescope.app.kernel.worker import WorkerKernel
 WorkerKernel(${JSON.stringify(message.device)})
 `);

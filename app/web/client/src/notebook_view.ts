@@ -139,9 +139,11 @@ class CellView {
     this.time.textContent = run?.seconds !== undefined && !busy ? secondsText(run.seconds) : state === 'waiting' ? 'waiting' : '';
     if (run?.state === 'recorded') this.time.textContent = this.time.textContent ? `recorded, ${this.time.textContent}` : '';
     const name = state === 'running' ? 'Stop the cell' : 'Run the cell';
-    this.runButton.replaceChildren(icon(state === 'running' ? 'stop' : 'play'));
-    this.runButton.setAttribute('aria-label', name);
-    this.runButton.title = name;
+    if (this.runButton.title !== name) { // a label is drawn with every output
+      this.runButton.replaceChildren(icon(state === 'running' ? 'stop' : 'play'));
+      this.runButton.setAttribute('aria-label', name);
+      this.runButton.title = name;
+    }
     const words = { running: ', running', waiting: ', waiting', error: ', ended with an error', interrupted: ', interrupted', ok: ', done', aborted: ', not run', died: ', lost', recorded: ', recorded', none: '' }[state];
     this.element.setAttribute('aria-label', `${WORDS[cell.type]} cell ${this.owner.number(cell)}${words}`);
   }
@@ -175,7 +177,7 @@ export class NotebookView {
   private opening: CellView[] = [];
   private pendingOutputs = new Set<Cell>();
   private drawPending = perFrame(() => {
-    for (const cell of this.pendingOutputs) this.views.get(cell.id)?.drawOutputs();
+    for (const cell of this.pendingOutputs) { const view = this.views.get(cell.id); view?.label(); view?.drawOutputs(); }
     this.pendingOutputs.clear();
   });
   private dropLine = h('div', { class: 'drop-line', hidden: true });
@@ -231,7 +233,7 @@ export class NotebookView {
         }
         case 'source': if (view && origin !== view) view.draw(); break;
         case 'type': view?.draw(); view?.drawOutputs(); break;
-        case 'outputs': this.pendingOutputs.add(change.cell); view?.label(); this.drawPending(); break;
+        case 'outputs': this.pendingOutputs.add(change.cell); this.drawPending(); break;
       }
     });
     const first = notebook.cells[0];

@@ -13,7 +13,6 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,13 +87,12 @@ def find() -> Compiler | None:
     wanted = named if named is not None else "\0"
     if wanted not in _ANSWERS:
         _ANSWERS[wanted] = None
-        if sys.platform != "emscripten":
-            for name in [named] if named is not None else ["gcc", "clang", "cc"]:
-                path = shutil.which(name) if name else None
-                made = _tried(path) if path else None
-                if made is not None:
-                    _ANSWERS[wanted] = made
-                    break
+        for name in [named] if named is not None else ["gcc", "clang", "cc"]:
+            path = shutil.which(name) if name else None  # none where there are no programs, as in a browser
+            made = _tried(path) if path else None
+            if made is not None:
+                _ANSWERS[wanted] = made
+                break
     return _ANSWERS[wanted]
 
 
