@@ -146,6 +146,7 @@ class Compiled:
         ):
             self.refresh()
         S = self.bind(*args, **kwargs)
+        out: Any
         try:
             for entry in self.entries:
                 out = entry.run(S)

@@ -114,7 +114,7 @@ class World:
             _, symbol, first = known
             if first is source or guarded:
                 return symbol
-            if not isinstance(value, (tuple, MethodType)):
+            if not issubclass(kind, (tuple, MethodType)):
                 self._same(source, first, value)
                 return symbol
             again = self.elsewhere.get(source)

@@ -398,8 +398,9 @@ class Printer:
                 self.comment(s.origins)
                 x = s.scalar
                 if x.op == "load" and v in x.data[1].variables():
-                    binding = self.bindings[x.data[0].name]
-                    self.line(f"let {s.name} = {binding.name}[{self.fours(*x.data, v)}];")
+                    buffer, place = x.data
+                    binding = self.bindings[buffer.name]
+                    self.line(f"let {s.name} = {binding.name}[{self.fours(buffer, place, v)}];")
                     for j in range(4):
                         self.line(f"let {s.name}{'xyzw'[j]} = {binding.lane(s.name, j)};")
                     self._moves(s.name, binding.type.compute)
