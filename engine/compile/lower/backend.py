@@ -51,7 +51,11 @@ def compile_graph(gm: GraphModule, specs: Sequence[Any] = (), choices: Choices |
     """
     choices = choices or Choices()
     try:
-        made = _tuned(gm, choices) if choices.mode.startswith("max-autotune") else lower(translate(gm), choices)
+        made = (
+            _tuned(gm, choices)
+            if choices.mode.startswith("max-autotune")
+            else lower(translate(gm, _printer(gm, choices)), choices)
+        )
     except NotImplementedError as error:
         return Unlowered(gm, str(error))
     except Exception as error:  # a mistake here must not stop the user's program; the operators run as they are
@@ -81,7 +85,7 @@ def lower(program: Program, choices: Choices | None = None) -> Any:
     if choices.printer == "numpy" or not have_c():
         from .replay.numpy_program import NumpySegment
 
-        return NumpySegment(assemble(program, Caps(keep=1)))
+        return NumpySegment(assemble(program, Caps(keep=1, short=2)))
     from .replay.cpu import Segment
 
     return Segment(assemble(program))
@@ -94,7 +98,7 @@ def _tuned(gm: GraphModule, choices: Choices) -> Any:
     from .replay.cpu import Segment
     from .schedule.fuse import Caps
 
-    program = translate(gm)
+    program = translate(gm, _printer(gm, choices))
     if program.backend != "cpu" or choices.printer == "numpy" or not have_c():
         return lower(program, choices)
 
@@ -102,6 +106,15 @@ def _tuned(gm: GraphModule, choices: Choices) -> Any:
         return Segment(assemble(translate(gm), Caps(keep=candidate.keep)), candidate.flags)
 
     return Tuned(make, gm.code)
+
+
+def _printer(gm: GraphModule, choices: Choices) -> str:
+    """The printer that a graph is meant for."""
+    from ..graph.node import TensorSpec
+
+    if any(isinstance(v := n.meta.get("val"), TensorSpec) and v.device != "cpu" for n in gm.graph):
+        return "wgsl"
+    return "numpy" if choices.printer == "numpy" or not have_c() else "c"
 
 
 def have_c() -> bool:

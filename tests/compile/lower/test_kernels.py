@@ -217,3 +217,53 @@ def test_arithmetic_has_eagers_bits(printer):
     for a, b in zip(segment(x, y), function(x, y), strict=True):
         assert a.numpy().tobytes() == b.numpy().tobytes()
     assert len(kernels(segment)) == 1 and not calls(segment)
+
+
+def test_short_axes_inside_long_ones(printer):
+    """Every element twice along both dimensions, as pooling's backward reads: by views of a shape with the short axes split off."""
+    x, big = some(3, 14, 14), some(3, 28, 28)
+
+    def function(x, big):
+        wide = x.repeat_interleave(2, 1).repeat_interleave(2, 2)
+        spread = x[:, :, None, :, None].expand(3, 14, 2, 14, 2).reshape(3, 28, 28)
+        return torch.where(big > spread, wide, 0.0), (big * spread).sum((1, 2)), (big - spread).exp().amax(0)
+
+    check(function, x, big, printer=printer)
+    check(lambda a, b: (a * b + 1).sum(0), some(500, 3), some(500, 1), printer=printer)
+
+
+@pytest.mark.parametrize("shape", [(40, 16), (40, 15), (3, 5000), (4, 6, 32)])
+def test_sums_of_products(printer, shape):
+    x, y = some(*shape), some(*shape, seed=1)
+
+    def function(x, y):
+        product = x * y
+        return (x * x).sum(-1), (x * y).mean(-1, keepdim=True), product + 1, product.sum(0), (x * x[..., :1]).sum(-1)
+
+    check(function, x, y, printer=printer)
+    check(lambda x: x * (x * x).sum(-1, keepdim=True), x, printer=printer)
+
+    def writing(x, y):
+        norm = (x * x).sum(-1, keepdim=True)
+        x.copy_(y / norm)
+        return norm
+
+    ours, theirs = [x.clone(), y], [x.clone(), y]
+    agree(lowered(writing, *ours, printer=printer)(*ours), writing(*theirs))
+    agree(ours, theirs)
+
+
+def test_what_the_engine_does_better_stays_with_it():
+    from tapescope.engine.compile.aot.trace import make_fx
+    from tapescope.engine.compile.lower.backend import Choices, compile_graph
+    from tapescope.engine.compile.lower.replay.tell import tell
+
+    x, w = some(2, 3, 8, 8), some(4, 3, 3, 3, seed=1)
+
+    def function(x, w):
+        return F.conv2d(x, w).relu()
+
+    segment = compile_graph(make_fx(function)(x, w), (), Choices(printer="numpy"))
+    agree(segment(x, w), function(x, w))
+    assert calls(segment) == ["convolution"]
+    assert any("measured" in r["reason"] for r in tell([segment], "cpu")["refused"])

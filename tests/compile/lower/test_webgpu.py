@@ -6,6 +6,7 @@ import os
 
 os.environ.setdefault("LP_NUM_THREADS", "0")
 
+import numpy as np
 import pytest
 
 from tapescope import engine as torch
@@ -166,3 +167,28 @@ def test_written_inputs_that_lie_otherwise():
     base, g = moved(torch.arange(9.0)), moved(torch.ones(8))
     compiled(base[1:], g)
     agree(base, torch.cat([torch.zeros(1), torch.arange(1.0, 9.0) * 0.5 + 1]))
+
+
+@pytest.mark.parametrize("columns", [6, 64])
+def test_rows_with_infinities_and_no_numbers(columns):
+    """Rows in fours and one at a time; what is kept in the result until the last walk; a maximum that is no number."""
+    x = np.random.default_rng(0).standard_normal((5, columns)).astype("float32") * 30
+    x[1, 3], x[2, :5], x[3, 4], x[4] = np.nan, -np.inf, np.inf, -np.inf
+    segment = on_device(lambda x: (F.softmax(x, -1), F.log_softmax(x, -1), x.amax(-1), x.sum(-1)), torch.from_numpy(x))
+    assert any("exp_nonpositive" in p.shader.source for p in segment.printed.values())
+
+
+def test_a_dear_value_is_kept_in_the_result():
+    segment = on_device(lambda x: F.softmax(x, -1), torch.randn(6, 32))
+    ((source, access),) = [(p.shader.source, p.shader.access) for p in segment.printed.values()]
+    assert (
+        source[source.index("fn main") :].count("exp_nonpositive") == 4
+    )  # once for each of four elements, in one walk
+    assert access == "rw"
+
+
+@pytest.mark.parametrize("dims", [0, (0, 1), (1,), (0, 2)])
+def test_long_sums(dims):
+    x = np.random.default_rng(0).standard_normal((2100, 3, 4)).astype("float32")
+    on_device(lambda x: (x.sum(dims), x.amax(dims), (x * x).mean(dims)), torch.from_numpy(x))
+    on_device(lambda x: x.sum(dims), torch.from_numpy(x).transpose(0, 2).contiguous().transpose(0, 2))

@@ -26,9 +26,6 @@ CHUNKS = 8
 LEND = 8
 """The cost from which on a value is kept, for a later walk, in the memory of a result that is written after."""
 
-SHORT = 8
-"""Loops shorter than this are not split off: the place is computed by division instead."""
-
 
 class Builder:
     """Builds the kernel of one group. `buffer` gives the memory of a value; `stored` says which anchors go to memory."""
@@ -41,8 +38,9 @@ class Builder:
         stored: set[Value],
         keep: int = 6,
         lend: bool = False,
+        short: int = 8,
     ):
-        self.lend = lend
+        self.lend, self.short = lend, short
         self.group, self.name, self.buffer, self.stored, self.keep = group, name, buffer, stored, keep
         self.ranges: dict[str, Ix] = dict(group.ranges)
         self.arithmetic = Arithmetic(self.ranges)
@@ -238,7 +236,7 @@ class Builder:
                 if atom[0] not in "/%":
                     continue
                 x, n = atom[1], atom[2]
-                if n.number is not None and n.number < SHORT:
+                if n.number is not None and n.number < self.short:
                     continue
                 if len(x.terms) == 1:
                     ((key, c),) = x.terms.items()
@@ -822,11 +820,17 @@ class _Emitter:
 
 
 def build(
-    group: Group, name: str, buffer: Callable[[Value], Buffer], stored: set[Value], keep: int = 6, lend: bool = False
+    group: Group,
+    name: str,
+    buffer: Callable[[Value], Buffer],
+    stored: set[Value],
+    keep: int = 6,
+    lend: bool = False,
+    short: int = 8,
 ) -> Kernel:
     """The kernel of a group. `stored` are the anchors that memory holds; what costs `keep` or more is kept for later walks over a row,
-    with `lend` in the memory of results that are written after."""
-    return Builder(group, name, buffer, stored, keep, lend).build()
+    with `lend` in the memory of results that are written after. Loops of less than `short` turns are not split off."""
+    return Builder(group, name, buffer, stored, keep, lend, short).build()
 
 
 __all__ = ["build", "ix", "lit"]

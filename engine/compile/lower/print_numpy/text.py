@@ -14,8 +14,14 @@ from ..loops.form import IDENTITY, Buffer, Fold, Kernel, Let, Loop, Start, Store
 from ..loops.index import Atom, Ix, text
 from ..loops.scalar import BYTES, NUMPY, Scalar, is_float
 
-BLOCK = 1 << 16
-"""Elements of a block."""
+BLOCK, LIGHT = 1 << 16, 1 << 18
+"""Elements of a block; and of one where little is made between reading and writing, so that calls cost more than the cache gains."""
+
+SHORT = 8
+"""Axes shorter than this are better not numpy's innermost."""
+
+LONGEST = 4096
+"""Elements of a row whose products are summed without pairs."""
 
 UFUNCS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "exp": "exp", "exp2": "exp2", "expm1": "expm1",
@@ -55,11 +61,23 @@ class Printer:
             if isinstance(s, Loop) and s.variable not in self.sizes:
                 self.axes.append(s.variable)
                 self.sizes[s.variable] = s.size
+        self.order = self._outwards()
         self.lines: list[str] = []
         self.types: dict[str, str] = {}
         self.uses: dict[str, int] = {}
         self.depends: dict[str, frozenset[str]] = {}
         self.own: set[str] = set()
+
+    def _outwards(self) -> str:
+        """Put short axes before long ones where the innermost is short: numpy's loops run over the last one.
+
+        Returns what its functions are told for this to hold.
+        """
+        short = [v for v in self.axes if (self.sizes[v].number or SHORT) < SHORT]
+        if not short or self.axes[-1] not in short or len(short) == len(self.axes):
+            return ""
+        self.axes = short + [v for v in self.axes if v not in short]
+        return ", order='C'"
 
     # -- text -----------------------------------------------------------------------------------
 
@@ -140,6 +158,7 @@ class Printer:
             for x in self._read(s):
                 self.uses[x] = self.uses.get(x, 0) + 1
         self.overwritten = self._overwritten()
+        self._choose_squares()
         self.folds, self.starts, self.kept, self.made = {}, {}, {}, {}
         for x in k.body:
             if isinstance(x, Loop) and x.grid:
@@ -147,7 +166,10 @@ class Printer:
                 for v in self.axes:
                     if v != x.variable:
                         inner *= self.sizes[v].number or 64
-                self.add(f"whole, step = {self.size(x.size)}, {max(1, BLOCK // max(1, inner))}")
+                block = LIGHT if self._made(x.body) <= 4 else BLOCK
+                step = "whole" if self._moves_only(x.body) else str(max(1, block // max(1, inner)))
+                self.add(f"whole = {self.size(x.size)}")
+                self.add(f"step = {step}")
                 self.add("for b in range(0, whole, step):")
                 self.indent = "        "
                 self.add("e = min(b + step, whole)")
@@ -171,6 +193,45 @@ class Printer:
         for part, b, _, size in k.combines:
             tail.append(f"    m{self.slot(b)}[: {self.size(size)}] = m{self.slot(part)}[: {self.size(size)}]")
         return "\n".join([*head, *(self.lines or ["    pass"]), *tail]) + "\n"
+
+    def _made(self, body: list[Any]) -> int:
+        """How many arrays of a block's size are computed."""
+        inmost = [
+            s.body for s in statements(body) if isinstance(s, Loop) and not any(isinstance(x, Loop) for x in s.body)
+        ]
+        return sum(
+            isinstance(s, Let)
+            and s.scalar.op not in ("ix", "size", "given")
+            and (s.scalar.op != "load" or not s.scalar.data[1].is_affine())
+            for part in inmost or [body]
+            for s in part
+        )
+
+    @staticmethod
+    def _moves_only(body: list[Any]) -> bool:
+        """Whether there is nothing between what is read and what is summed or stored, so that blocks would gain nothing."""
+        return all(
+            s.scalar.op == "load" and s.scalar.data[0].role != "scratch" and s.scalar.data[1].is_affine()
+            if isinstance(s, Let)
+            else not isinstance(s, Store) or s.place.is_affine()
+            for s in statements(body)
+        )
+
+    def _choose_squares(self) -> None:
+        """Products that only a sum along the last axis needs, so that the product is not made."""
+        self.squares = {}
+        if set(self.k.reads) & set(self.k.writes):
+            return
+        lets = {s.name: s.scalar for s in statements(self.k.body) if isinstance(s, Let)}
+        for s in statements(self.k.body):
+            if isinstance(s, Fold) and s.function == "sum" and s.value.op == "name" and is_float(s.value.type):
+                x = lets.get(str(s.value.data))
+                if x is not None and x.op == "mul" and self.uses[str(s.value.data)] == 1:
+                    if all(a.op == "name" for a in x.args):
+                        self.squares[str(s.value.data)] = [str(a.data) for a in x.args]
+
+    squares: dict[str, list[str]] = {}
+    """Products that are not made unless they must be: their factors."""
 
     running: set[str] = set()
     """Reductions that go on over all blocks."""
@@ -288,6 +349,15 @@ class Printer:
         if f.function in ("argmax", "argmin"):
             raise Unprintable("argmax in a numpy program")
         full = self._spread(f.value, over)
+        factors = self.squares.get(str(f.value.data))
+        if factors is not None:
+            letters = "abcdefghijklmnop"[: len(self.axes)]
+            self.add(
+                f"{start.name} = np.einsum('{letters},{letters}->{letters[:-1]}', {', '.join(factors)})[..., None]"
+            )
+            self.types[start.name] = f.value.type
+            self.depends[start.name] = self.depends[str(f.value.data)] - over
+            return
         reduced = f"np.{_REDUCERS[f.function]}.reduce({full or value}, axis={axes!r}, keepdims=True)"
         if start.name in self.running:
             reduced = f"np.{_REDUCERS[f.function]}({start.name}, {reduced})"
@@ -418,13 +488,30 @@ class Printer:
         elif x.op in HELPERS:
             self.add(f"{name} = {HELPERS[x.op]}({', '.join(args)})")
         elif x.op in UFUNCS:
+            if name in self.squares:
+                if self._summed_along(name, args):
+                    return
+                del self.squares[name]
             out = self._lent(x, used)
-            self.add(f"{name} = np.{UFUNCS[x.op]}({', '.join(args)}{out})")
+            self.add(f"{name} = np.{UFUNCS[x.op]}({', '.join(args)}{out}{self.order})")
             if not out:
                 self.made[name] = len(self.lines) - 1
         else:
             raise Unprintable(f"{x.op} in a numpy program")
         self.own.add(name)
+
+    def _summed_along(self, name: str, factors: list[str]) -> bool:
+        """Whether a product is summed along the last axis, a row of moderate length, and both factors have all of its elements."""
+        start = next(
+            self.starts[s.name] for s in statements(self.k.body) if isinstance(s, Fold) and s.value.data == name
+        )
+        over, last = self._inside(start), self.axes[-1]
+        return (
+            over == {last}
+            and 16 <= (self.sizes[last].number or 0) <= LONGEST
+            and start.name not in self.running
+            and all(self.depends.get(f) == frozenset(self.axes) for f in factors)
+        )
 
     def _lent(self, x: Scalar, used: frozenset[str]) -> str:
         """`, out=...` with the memory of an operand that is not used again."""

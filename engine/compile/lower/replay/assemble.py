@@ -238,13 +238,15 @@ class _Assembler:
     def _steps(self, u: Unit) -> list[Step]:
         name = f"k{u.number}"
         if u.group is not None:
+            caps = self.caps
             kernel = build(
                 u.group,
                 f"{name}{_words(u.group.anchors)}",
                 self.buffer,
                 self.plan.memory,
-                self.caps.keep,
-                self.caps.lend,
+                caps.keep,
+                caps.lend,
+                caps.short,
             )
             return [self._kernel(kernel)]
         v = u.value

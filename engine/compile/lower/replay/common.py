@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..schedule.fuse import bare
 from .assemble import Assembly
 
 
@@ -15,6 +16,8 @@ class Outputs:
     def __init__(self, assembly: Assembly):
         self.assembly, self.program = assembly, assembly.program
         self.symbols = sorted(self.program.sizes)
+        self.bases = [None if o.value is None else bare(o.value) for o in self.program.outputs]
+        """The values whose memory holds the outputs."""
 
     def sizes(self, tensors: tuple[Any, ...]) -> tuple[int, ...]:
         """The values of the symbolic sizes in a call, in the order of `symbols`."""

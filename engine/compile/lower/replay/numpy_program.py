@@ -93,6 +93,8 @@ class NumpySegment(Outputs):
         ]
         self.numbers = [(v.data, place) for v, place in assembly.numbers.items()]
         self.memory: dict[tuple[int, ...], dict[int, np.ndarray]] = {}
+        self.shapes: dict[tuple[int, tuple[int, ...]], tuple[int, ...]] = {}
+        self.places: dict[tuple[int, tuple[int, ...]], Any] = {}
         self.launches = 0
         self.times: dict[int, deque[float]] = {}
         tell_built(self, "cpu")
@@ -146,7 +148,8 @@ class NumpySegment(Outputs):
             if v.kind == "constant":
                 out[s] = np.ascontiguousarray(v.data._data if hasattr(v.data, "_data") else v.data).reshape(-1)
         if len(self.memory) > 32:
-            self.memory.clear()
+            for kept in (self.memory, self.shapes, self.places):
+                kept.clear()
         self.memory[sizes] = out
         return out
 
@@ -166,10 +169,9 @@ class NumpySegment(Outputs):
             m[s] = self._flat(tensors[i]._data, v, i, back)
         results: dict[Value, np.ndarray] = {}
         for k in a.made:
-            value = program.outputs[k].value
-            assert value is not None
-            v = bare(value)
-            shape = tuple(evaluate(n, values) for n in v.shape)
+            v = self.bases[k]
+            assert v is not None
+            shape = self._shape(v, sizes, values)
             if v.strides is None:
                 array = np.empty(shape, NUMPY[v.dtype])
                 m[a.slots[a.root(v)]] = array.reshape(-1)
@@ -191,7 +193,7 @@ class NumpySegment(Outputs):
         self.launches += 1
         for target, source in back:
             np.copyto(target, source)
-        return self._results(tensors, values, results, items, m)
+        return self._results(tensors, sizes, values, results, items, m)
 
     def _step(self, k: int, step: Step, m: Any, sizes: Any, g: Any, values: Any, items: Any) -> None:
         a = self.assembly
@@ -200,10 +202,10 @@ class NumpySegment(Outputs):
             return
         v = step.value
         assert v is not None
-        operands = [self._operand(m, x, r, values, items) for x, r in zip(v.args, step.reads, strict=True)]
+        operands = [self._operand(m, x, r, sizes, values, items) for x, r in zip(v.args, step.reads, strict=True)]
         if step.kind == "product":
             out = m[a.slots[a.root(v)]]
-            np.matmul(*operands, out=out.reshape([evaluate(n, values) for n in v.shape]))
+            np.matmul(*operands, out=out.reshape(self._shape(v, sizes, values)))
             return
         made = run_call(v, operands, self.backend)
         for item in step.writes:
@@ -230,24 +232,35 @@ class NumpySegment(Outputs):
             back.append((array, made.reshape(array.shape)))
         return made.reshape(-1)
 
-    def _operand(self, m: Any, v: Value, base: Value, values: Any, items: Any) -> np.ndarray:
+    def _shape(self, v: Value, sizes: tuple[int, ...], values: Any) -> tuple[int, ...]:
+        """The shape of a value in a call with these sizes."""
+        found = self.shapes.get((v.id, sizes))
+        if found is None:
+            found = self.shapes[v.id, sizes] = tuple(evaluate(n, values) for n in v.shape)
+        return found
+
+    def _operand(self, m: Any, v: Value, base: Value, sizes: tuple[int, ...], values: Any, items: Any) -> np.ndarray:
         a = self.assembly
         if v is base and v in items:
             return items[v]
-        seen = affine(v, a.held)
-        if seen is None:
-            raise NotImplementedError("a library call reads a value that is no strided view")
-        _, steps, start = seen
         flat = m[a.slots[a.root(base)]]
-        size = flat.itemsize
-        shape = tuple(evaluate(n, values) for n in v.shape)
+        place = self.places.get((v.id, sizes))
+        if place is None:
+            seen = affine(v, a.held)
+            if seen is None:
+                raise NotImplementedError("a library call reads a value that is no strided view")
+            _, steps, start = seen
+            size = flat.itemsize
+            place = self.places[v.id, sizes] = (
+                self._shape(v, sizes, values), flat.dtype, evaluate(start, values) * size,
+                tuple(evaluate(s, values) * size for s in steps),
+            )  # fmt: skip
+        shape, dtype, start, steps = place
         if 0 in shape:
-            return np.empty(shape, flat.dtype)
-        return np.ndarray(
-            shape, flat.dtype, flat, evaluate(start, values) * size, tuple(evaluate(s, values) * size for s in steps)
-        )
+            return np.empty(shape, dtype)
+        return np.ndarray(shape, dtype, flat, start, steps)
 
-    def _results(self, tensors: Any, values: Any, results: Any, items: Any, m: Any) -> Any:
+    def _results(self, tensors: Any, sizes: tuple[int, ...], values: Any, results: Any, items: Any, m: Any) -> Any:
         a, program = self.assembly, self.program
         out: list[Any] = [None] * len(program.outputs)
         written = {o: i for i, o in program.written.items()}
@@ -255,7 +268,8 @@ class NumpySegment(Outputs):
             if o.value is None:
                 out[k] = self.plain(o.plain, tensors, values)
                 continue
-            base = bare(o.value)
+            base = self.bases[k]
+            assert base is not None
             if k in written:
                 i = written[k]
                 target = tensors[i]
@@ -274,8 +288,7 @@ class NumpySegment(Outputs):
             else:
                 array = items[base] if base.kind == "item" else results[a.root(base)]
                 assert o.spec is not None
-                shape = tuple(evaluate(n, values) for n in o.value.shape)
-                array = array.reshape(shape)
+                array = array.reshape(self._shape(o.value, sizes, values))
                 if k in a.moved:
                     array = self.moved(k, array, tensors, values)
                 out[k] = wrap(array, o.spec.dtype, self.backend)

@@ -177,6 +177,10 @@ def tell(segments: Iterable[Any], device: str) -> dict[str, Any]:
     for i, s in enumerate(segments):
         kernels += describe(s, str(i))
         refused += s.assembly.schedule.refused
+        refused += [
+            {"first": n, "second": n, "reason": "the engine's own kernel was measured to be faster than generated ones"}
+            for n in dict.fromkeys(s.program.kept)
+        ]
         for name, count in s.program.rewrites.items():
             passes[name] = passes.get(name, 0) + count
         planned += peak_bytes(s) or 0

@@ -263,7 +263,8 @@ class GpuSegment(Outputs):
             if o.value is None:
                 out[k] = self.plain(o.plain, tensors, values)
                 continue
-            base = bare(o.value)
+            base = self.bases[k]
+            assert base is not None
             if k in written:
                 target = tensors[written[k]]
                 if k in a.copied:

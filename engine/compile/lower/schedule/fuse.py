@@ -35,6 +35,9 @@ class Caps:
     rows_only: bool = False
     """Whether every reduction of a kernel runs over its rows: devices whose threads do not meet."""
 
+    short: int = 8
+    """Loops shorter than this are not split off: the place is computed by division instead."""
+
     contiguous_rows: bool = True
     """Whether rows must lie in memory element after element."""
 

@@ -21,7 +21,7 @@ from ..loops.scalar import CODES, Scalar, ScalarError, arg, cast, is_float, lit,
 from ..values import Call, Slot, Value, Values, canonical
 from . import windows
 from .algebra import simplified
-from .decompose import DECOMPOSITIONS
+from .decompose import DECOMPOSITIONS, TUNED
 from .views import VIEWS
 
 
@@ -59,6 +59,9 @@ class Program:
     counted: set[int] = field(default_factory=set)
     """Inputs among those whose version this program raises (the caller raises that of the others)."""
 
+    kept: list[str] = field(default_factory=list)
+    """Nodes that stay calls because the engine's kernels are faster."""
+
     backend: str = "cpu"
     host: set[Value] = field(default_factory=set)
     """Values of the CPU in a program of another device."""
@@ -75,6 +78,10 @@ class Lowering:
         self.host: set[Value] = set()
         self.sizes: dict[str, Any] = {}
         self._derived: dict[str, Any] = {}
+        self.tuned: frozenset[str] = frozenset()
+        """Primitives that stay calls of the engine's kernels, which are faster than what would be generated."""
+        self.kept: list[str] = []
+        """The nodes that did."""
         self.numbers: dict[str, Value] = {}
         """Numbers that only running gives, by the name of their symbol: 0-d values."""
         self.weak: set[Value] = set()
@@ -188,6 +195,9 @@ class Lowering:
         return self.device != "cpu" and any(isinstance(s, TensorSpec) and s.device == "cpu" for s in specs)
 
     def _formula(self, op: Op, args: list[Any], statics: tuple[Any, ...], result: Any) -> Any:
+        if op.name in self.tuned:
+            self.kept.append(self.values.origin or op.name)
+            return None
         if op.name in DECOMPOSITIONS:
             if any(a is not None and not isinstance(a, Value) for a in args) and op.name != "fill":
                 args = [self._full(a, args) for a in args]
@@ -388,17 +398,21 @@ EXPRESSIONS: dict[str, str] = {
 """Expressions that kernels here compute better than those of the table."""
 
 
-def translate(gm: Any) -> Program:
-    """The program of a level-2 graph. Raises NotImplementedError for nodes that are no primitives."""
-    return _Translation(gm).run()
+def translate(gm: Any, printer: str = "") -> Program:
+    """The program of a level-2 graph, for a printer ("c", "numpy", "wgsl") if what the engine does better is to stay with it.
+
+    Raises NotImplementedError for nodes that are no primitives.
+    """
+    return _Translation(gm, printer).run()
 
 
 class _Translation:
     """Walks the nodes of one graph."""
 
-    def __init__(self, gm: Any):
+    def __init__(self, gm: Any, printer: str = ""):
         self.gm = gm
         self.L = Lowering()
+        self.L.tuned = TUNED.get(printer, frozenset())
         self.made: dict[str, Any] = {}
         self.inputs: list[Value | None] = []
         self.places: dict[str, int] = {}
@@ -444,6 +458,7 @@ class _Translation:
         return Program(
             L.values, self.inputs, names, self.outputs, structure, L.sizes, self.specs, nodes, L.rewrites, written,
             {position for position, _ in self.writes},
+            L.kept,
             L.device,
             L.host,
         )  # fmt: skip
