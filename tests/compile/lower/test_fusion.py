@@ -154,6 +154,21 @@ def test_kernels_as_views_read_them():
     assert any(s["file"].endswith("test_fusion.py") for s in here)
 
 
+@pytest.mark.parametrize("printer", ["numpy", "wgsl"])
+def test_lines_know_their_nodes(printer, need_vulkan):
+    from tapescope.engine.compile.lower.replay.tell import tell
+
+    if printer == "wgsl":
+        need_vulkan()
+    x = torch.randn(5, 64).to("webgpu" if printer == "wgsl" else "cpu")
+    (kernel,) = tell([lowered(lambda x: F.softmax(x.tanh(), -1) * 3, x, printer=printer)], "cpu")["kernels"]
+    lines = kernel["text"].splitlines()
+    found = {node: [lines[n - 1] for n, nodes in kernel["lines"] if node in nodes] for node in kernel["nodes"]}
+    assert any("tanh" in line for line in found["tanh"]), found
+    assert any("exp" in line for node, of in found.items() if "softmax" in node or "exp" in node for line in of), found
+    assert any("* 3.0" in line or "multiply" in line for line in found["mul"]), found
+
+
 def test_records_on_the_bus():
     seen = []
     stop = bus.subscribe(seen.append, ("kernel", "launch"))

@@ -62,6 +62,9 @@ class Printer:
                 self.axes.append(s.variable)
                 self.sizes[s.variable] = s.size
         self.order = self._outwards()
+        self.marks: list[tuple[int, tuple[str, ...]]] = []
+        self.nodes: list[tuple[int, tuple[str, ...]]] = []
+        """Which lines of the function compute which graph nodes, once it is printed."""
         self.lines: list[str] = []
         self.types: dict[str, str] = {}
         self.uses: dict[str, int] = {}
@@ -189,6 +192,7 @@ class Printer:
         head += [f"    m{i} = m[{i}]" for i in slots]
         for b, function, size in k.inits:
             head.append(f"    m{self.slot(b)}[: {self.size(size)}] = {self._neutral(function, b.dtype)}")
+        self.nodes = [(len(head) + 1 + at, origins) for at, origins in self.marks]
         tail = []
         for part, b, _, size in k.combines:
             tail.append(f"    m{self.slot(b)}[: {self.size(size)}] = m{self.slot(part)}[: {self.size(size)}]")
@@ -291,31 +295,37 @@ class Printer:
 
     def _block(self, body: list[Any]) -> None:
         for s in body:
-            if isinstance(s, Loop):
-                self._block(s.body)
-                for f in s.folds:
-                    self._total(f)
-            elif isinstance(s, Let):
-                self._let(s)
-            elif isinstance(s, Store) and s.buffer.role == "scratch":
-                self.kept[s.buffer.name] = str(s.value.data)
-                self.uses[str(s.value.data)] += 1000
-            elif isinstance(s, Store):
-                view, used = self.view(s.buffer, s.place)
-                if self._aimed(s, view, used):
-                    continue
-                if s.place.is_affine():
-                    self.add(f"{view}[...] = {self.operand(s.value)}")
-                else:
-                    self.add(f"{view} = {self.operand(s.value)}")
-            elif isinstance(s, Update):
-                self._update(s)
-            elif isinstance(s, Fold):
-                self.folds.setdefault(s.name, []).append(s)
-            elif isinstance(s, Start):
-                self.starts[s.name] = s
-                if self.indent == "    ":
-                    self.add(f"{s.name} = {self._neutral(s.function, s.wide)}")
+            before = len(self.lines)
+            self._statement(s)
+            if isinstance(s, (Let, Store, Update)) and s.origins:
+                self.marks += [(at, tuple(s.origins)) for at in range(before, len(self.lines))]
+
+    def _statement(self, s: Any) -> None:
+        if isinstance(s, Loop):
+            self._block(s.body)
+            for f in s.folds:
+                self._total(f)
+        elif isinstance(s, Let):
+            self._let(s)
+        elif isinstance(s, Store) and s.buffer.role == "scratch":
+            self.kept[s.buffer.name] = str(s.value.data)
+            self.uses[str(s.value.data)] += 1000
+        elif isinstance(s, Store):
+            view, used = self.view(s.buffer, s.place)
+            if self._aimed(s, view, used):
+                return
+            if s.place.is_affine():
+                self.add(f"{view}[...] = {self.operand(s.value)}")
+            else:
+                self.add(f"{view} = {self.operand(s.value)}")
+        elif isinstance(s, Update):
+            self._update(s)
+        elif isinstance(s, Fold):
+            self.folds.setdefault(s.name, []).append(s)
+        elif isinstance(s, Start):
+            self.starts[s.name] = s
+            if self.indent == "    ":
+                self.add(f"{s.name} = {self._neutral(s.function, s.wide)}")
 
     def _aimed(self, s: Store, view: str, used: frozenset[str]) -> bool:
         """Whether the function that makes the value can write it where it is stored; its line is changed then."""
@@ -343,6 +353,8 @@ class Printer:
     def _total(self, start: Start) -> None:
         """A reduction whose loop has ended: over all axes of that loop that its value depends on."""
         (f,) = self.folds.pop(start.name)
+        if f.origins:
+            self.marks.append((len(self.lines), tuple(f.origins)))
         value = self.operand(f.value)
         over = self._inside(start)
         axes = tuple(i for i, v in enumerate(self.axes) if v in over)

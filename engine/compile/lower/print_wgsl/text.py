@@ -52,6 +52,9 @@ class Printed:
     wide: frozenset[str]
     """Buffers that are read in fours: their offsets must be multiples of four."""
 
+    lines: list[tuple[int, tuple[str, ...]]]
+    """Which lines of the source compute which graph nodes."""
+
 
 class Printer:
     """Prints one kernel. `code` gives the kernels' type code of a buffer in device memory."""
@@ -84,6 +87,9 @@ class Printer:
         """What each running maximum has taken in."""
         self.nonpositive: set[str] = set()
         self.counter = 0
+        self.written = 0
+        """Lines of the entry point so far."""
+        self.marks: list[tuple[int, tuple[str, ...]]] = []
 
     def print(self) -> Printed:
         """The shader. Raises Unprintable (a NotImplementedError)."""
@@ -118,18 +124,24 @@ class Printer:
         threads = product(sizes[n] for n in parallel)
         self.parallel = set(parallel)
         total = self._word("threads", None)
-        p.main(f"let id = {FOLDED} * {GROUP}u + lane;", f"if (id >= {total}) {{ return; }}")
+        self.line(f"let id = {FOLDED} * {GROUP}u + lane;")
+        self.line(f"if (id >= {total}) {{ return; }}")
         left = "id"
         for i, n in enumerate(reversed(parallel)):
             last = i == len(parallel) - 1
             size = f"u32({self.index(sizes[n])})"
             times = " * 4" if n in fours else ""
-            p.main(f"let {n} = i32({left}){times};" if last else f"let {n} = i32({left} % {size}){times};")
+            self.line(f"let {n} = i32({left}){times};" if last else f"let {n} = i32({left} % {size}){times};")
             if not last:
-                p.main(f"let quotient{i} = {left} / {size};")
+                self.line(f"let quotient{i} = {left} / {size};")
                 left = f"quotient{i}"
         self.block(k.body)
-        return Printed(p.build(), self.words, memory, threads, k.checks, frozenset(self.wide_buffers))
+        shader = p.build()
+        first = (
+            shader.source[: shader.source.index("@compute")].count("\n") + 4
+        )  # after the three lines of the entry point
+        lines = [(first + at, origins) for at, origins in self.marks]
+        return Printed(shader, self.words, memory, threads, k.checks, frozenset(self.wide_buffers), lines)
 
     def _choose_wide(self, loops: list[Loop], codes: dict[str, str]) -> None:
         """Loops that can take four elements a turn: everything that moves with them is contiguous and aligned."""
@@ -294,6 +306,7 @@ class Printer:
         return COMPUTE[code]
 
     def line(self, text: str) -> None:
+        self.written += 1
         self.p.main("  " * self.depth + text)
 
     def comment(self, origins: Sequence[str]) -> None:
@@ -303,6 +316,7 @@ class Printer:
             if note and note != self.last_note:
                 self.last_note = note
                 self.line(f"// {note}")
+            self.marks.append((self.written, tuple(origins)))
 
     # -- statements -----------------------------------------------------------------------------
 

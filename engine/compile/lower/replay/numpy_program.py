@@ -72,6 +72,7 @@ class NumpySegment(Outputs):
         space = namespace()
         self.steps: list[Any] = []
         self.texts: dict[int, str] = {}
+        self.nodes: dict[int, list[tuple[int, tuple[str, ...]]]] = {}
 
         def slot(b: Any) -> int:
             if b in assembly.temporaries:
@@ -82,8 +83,9 @@ class NumpySegment(Outputs):
             if step.kind == "kernel":
                 assert step.kernel is not None
                 name = f"k{k}"
-                source = Printer(step.kernel, slot, place.__getitem__, name).print()
-                self.texts[k] = source
+                printer = Printer(step.kernel, slot, place.__getitem__, name)
+                source = self.texts[k] = printer.print()
+                self.nodes[k] = printer.nodes
                 exec(compile(source, f"<kernel {step.kernel.name}>", "exec"), space)
                 self.steps.append(quiet(space[name]))
             else:

@@ -41,10 +41,10 @@ def source_text(segment: Any, k: int, step: Step) -> tuple[str, str, list[tuple[
         return ("library" if step.kind == "product" else "c"), "\n".join(part.lines), part.nodes
     texts = getattr(segment, "texts", None)
     if texts is not None and k in texts:
-        return "numpy", texts[k], []
+        return "numpy", texts[k], segment.nodes[k]
     printed = getattr(segment, "printed", None)
     if printed is not None and k in printed:
-        return "wgsl", printed[k].shader.source, []
+        return "wgsl", printed[k].shader.source, printed[k].lines
     if step.kernel is not None:
         return "numpy", python(step.kernel), []
     assert step.value is not None
