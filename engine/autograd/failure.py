@@ -19,7 +19,7 @@ from .snapshot import NODE_LIMIT, snapshot
 _PAIRS = re.compile(r"\((\d+(?:x\d+)*) and (\d+(?:x\d+)*)\)")
 _MATCH = re.compile(r"tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)")
 _MOST_LOCALS = 200
-_WRAPPERS = ("public", "method", "call", "wrapper", "fast", "pointwise", "pointwise_call")
+_WRAPPERS = ("public", "method", "call", "wrapper", "fast", "pointwise", "pointwise_call", "asking")
 """Functions of the engine through which operators are called; their names tell nothing."""
 
 

@@ -41,6 +41,10 @@ class Shelf(dict[str, Any]):
         module_path.structure_changed()
         return super().setdefault(name, default)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """An ordinary dictionary in files and copies: `Module.__setstate__` makes shelves of those it is given."""
+        return dict, (), None, None, iter(self.items())
+
     def __ior__(self, other: Any) -> Any:
         self.update(other)
         return self

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -57,7 +59,8 @@ def together(rank, world, port, file):
 
 def test_three_processes_reduce_gather_and_train_together(tmp_path):
     file = str(tmp_path / "said")
-    torch.multiprocessing.spawn(together, args=(3, free_port(), file), nprocs=3)
+    # In a process of its own: spawning imports the main module, and other tests put something else there.
+    subprocess.run([sys.executable, __file__, str(free_port()), file], check=True, timeout=120)
     said = [torch.load(f"{file}.{r}") for r in range(3)]
     assert [s["rank"] for s in said] == [0, 1, 2]
     for s in said:
@@ -108,3 +111,7 @@ def test_what_is_missing_is_named(monkeypatch):
         dist.init_process_group(
             "gloo", f"tcp://127.0.0.1:{free_port()}", datetime.timedelta(seconds=0.3), world_size=2, rank=0
         )
+
+
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(together, args=(3, int(sys.argv[1]), sys.argv[2]), nprocs=3)
