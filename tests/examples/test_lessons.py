@@ -38,6 +38,13 @@ ROUGH: dict[str, float] = {"05_convolutions": 0.15}
 """Lessons whose training amplifies the last digit: how far printed numbers may be apart, relative to their size."""
 
 
+DEVICE_LINES = {
+    "08_kernels": r"(?m)^\d+\. kernel: .*$",
+    "09_numerics": r"(?m)^.*ulp off$|^torch.sum.*$",
+}
+"""Lines that tell of the device itself: the bytes that its kernels move, how exact its functions are."""
+
+
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     """Runs a lesson's text on a device; what it printed, once for each text and device."""
@@ -119,11 +126,8 @@ def test_the_numbers_are_the_same_on_webgpu(name: str, run: Callable[..., str], 
     need_vulkan()
     text = text_of(name)
     cpu, gpu = (words_and_numbers(run(name, text, device)) for device in ("cpu", "webgpu"))
-    if name == "09_numerics":  # how exact functions are differs; that is what it shows
-        cpu, gpu = (
-            words_and_numbers(re.sub(r"(?m)^.*ulp off$|^torch.sum.*$", "", run(name, text, d)))
-            for d in ("cpu", "webgpu")
-        )
+    if name in DEVICE_LINES:
+        cpu, gpu = (words_and_numbers(re.sub(DEVICE_LINES[name], "", run(name, text, d))) for d in ("cpu", "webgpu"))
     assert cpu[0] == gpu[0]
     rough = ROUGH.get(name, 0.02)
     far = [(a, b) for a, b in zip(cpu[1], gpu[1]) if abs(a - b) > rough * max(1.0, abs(a))]
