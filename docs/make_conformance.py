@@ -29,9 +29,14 @@ GENERAL = """\
 - **Devices.** `cpu` and `webgpu`; `torch.cuda`, `mps` and `xpu` answer that they are not there. `torch.accelerator` offers WebGPU where
   an adapter is hardware.
 - **bfloat16** is kept as float32 whose lower 16 bits are zero, and rounded after every operator; `nbytes` and files count two bytes.
-- **float64, complex numbers and factorisations on WebGPU** run on the CPU, once per operator with a warning, or are refused with a
-  sentence (float64 tensors).
-- **Sparse, quantised and nested tensors** do not exist.
+- **float64, complex numbers and factorisations on WebGPU** are kept on the device and computed on the CPU, with one warning an operator.
+- **Sparse tensors** have the coordinate form alone, and the functions that `engine/sparse.py` lists; **nested tensors** those of
+  `engine/nested.py`. Quantised tensors do not exist.
+- **`torch.jit.script`** leaves Python to Python; `trace` keeps sizes open and refuses to look at values. Saved traces are this engine's.
+- **`torch.compile`** keeps eager semantics where PyTorch's does not: writes through an identity, `try/except` around an operator that
+  fails. With generated kernels, checks of values in `binary_cross_entropy`, `gaussian_nll_loss` and the multi-label margin losses do not
+  run. A gradient asked for a result that another result of the same graph hangs on is not seen behind a break (hooks, `retain_grad`).
+- **`torch.distributed`** works over sockets through rank 0, with collectives alone.
 - **`torch.save`** writes tensors of any device as the CPU's; `torch.load` reads only the archives of PyTorch 1.6 and later.
 - **Forward mode** (`jvp`, dual numbers) is derived from reverse mode twice; operators that cannot be differentiated twice have none.
 - **`vmap`** runs operators without a batch rule example by example. Random numbers inside are the same for all examples, whatever

@@ -138,7 +138,9 @@ def test_cell_magics_keep_the_lines_of_the_tape(kernel):
 
 def test_a_loop_shows_live_tapes_and_can_be_interrupted(kernel):
     heard = kernel.run(SETUP)
-    heard = kernel.run_and_interrupt("(x * x).backward()\nprint('started', flush=True)\nwhile True:\n    (x * x).backward()")
+    heard = kernel.run_and_interrupt(
+        "(x * x).backward()\nprint('started', flush=True)\nwhile True:\n    (x * x).backward()"
+    )
     assert heard.one(Executed).status == "interrupted"
     final(heard)
 
