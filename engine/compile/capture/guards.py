@@ -77,9 +77,9 @@ class GuardSet:
             test = lambda e, k, s: f"type({e}) is not float or repr({e}) != {repr(value)!r}"  # noqa: E731
         elif kind is frozenset:
             kinds = frozenset(map(type, value))
-            test = lambda e, k, s: (
+            test = lambda e, k, s: (  # noqa: E731
                 f"{e} != {k(value)} or type({e}) is not {k(kind)} or {{*map(type, {e})}} != {k(kinds)}"
-            )  # noqa: E731
+            )
         else:
             test = lambda e, k, s: f"{e} != {k(value)} or type({e}) is not {k(kind)}"  # noqa: E731
         self._put(source, "value", value, f"{source.label} == {value!r}", why, test)
