@@ -460,6 +460,15 @@ class Tensor:
             return self._storage.backend.read_number(self)
         return self._host().item()
 
+    async def item_async(self) -> Any:
+        """`item()` that leaves the waiting to the event loop: `await t.item_async()`.
+
+        It works everywhere; it is needed in browsers whose Python can neither block nor suspend for a value on the GPU.
+        """
+        if self._is_host or state.modes or self._storage.backend.lifts or self.numel() != 1:
+            return self.item()
+        return (await self._storage.backend.download_async(self._data, self._dtype)).item()
+
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
         return self._host().tolist()

@@ -96,6 +96,10 @@ class Backend:
         """A copy in numpy's memory; waits for pending work."""
         raise NotImplementedError
 
+    async def download_async(self, array: Array, dtype: DType) -> np.ndarray:
+        """`download` for devices that may be unable to block (a browser's)."""
+        return self.download(array, dtype)
+
     def draw(
         self,
         shape: Sequence[int],

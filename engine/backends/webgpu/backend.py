@@ -260,13 +260,23 @@ class WebGPUBackend(Backend):
         return made
 
     def download(self, array: GpuArray, dtype: DType) -> np.ndarray:
+        if numel(array.shape) == 0:
+            return np.empty(array.shape, dtype.numpy)
+        where, values = self._reading(array, dtype)
+        return values(self.device.read(*where))
+
+    async def download_async(self, array: GpuArray, dtype: DType) -> np.ndarray:
+        if numel(array.shape) == 0:
+            return np.empty(array.shape, dtype.numpy)
+        where, values = self._reading(array, dtype)
+        return values(await self.device.read_async(*where))
+
+    def _reading(self, array: GpuArray, dtype: DType) -> tuple[tuple[Any, int, int], Callable[[bytearray], np.ndarray]]:
+        """Which bytes of which block hold the elements, and what makes an array of them."""
         shape = array.shape
         n = numel(shape)
-        if n == 0:
-            return np.empty(shape, dtype.numpy)
         size = self.itemsize(array.dtype)
-        device = self.device if array.block.pool.lost is None else None
-        if device is None:
+        if array.block.pool.lost is not None:
             array.block.handle  # noqa: B018  (raises with the reason)
             raise AssertionError
         strides, reach = array.strides, n
@@ -280,13 +290,17 @@ class WebGPUBackend(Backend):
         end = (start + reach * size + 3) & ~3
         code = self._codes.get(array.dtype)
         kind = array.dtype.numpy if code is None else _STORED[code if size == 2 else TYPES[code].store]
-        raw = np.frombuffer(device.read(array.block, first, end - first), kind)
-        flat = raw[(start - first) // size :][:reach]
-        if array.contiguous:
-            values = flat.reshape(shape)
-        else:
-            values = np.lib.stride_tricks.as_strided(flat, shape, tuple(s * size for s in strides))
-        return values.astype(dtype.numpy, order="C", copy=True)
+        row_by_row = array.contiguous
+
+        def values(read: bytearray) -> np.ndarray:
+            flat = np.frombuffer(read, kind)[(start - first) // size :][:reach]
+            if row_by_row:
+                found = flat.reshape(shape)
+            else:
+                found = np.lib.stride_tricks.as_strided(flat, shape, tuple(s * size for s in strides))
+            return found.astype(dtype.numpy, order="C", copy=True)
+
+        return (array.block, first, end - first), values
 
     def view(self, root: GpuArray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> GpuArray:
         return GpuArray(root.block, root.dtype, shape, strides, root.offset + offset, is_row_major(shape, strides))

@@ -27,7 +27,7 @@ CREATE, WINDOW, DESTROY, FORGET = 16, 17, 18, 19
 
 _NO_WAIT = (
     "This browser lets Python neither block nor suspend for a value of the WebGPU device. Serve the page cross-origin "
-    "isolated (`tapescope playground serve` does), or use device='cpu'."
+    "isolated (`tapescope playground serve` does), read values by `await tensor.item_async()`, or use the CPU."
 )
 _MAX_PENDING = 4096
 
@@ -42,8 +42,10 @@ def available() -> bool:
 @functools.cache
 def _opened() -> BrowserGpu | None:
     """A device opened to learn what there is; the first use takes it."""
+    global _ahead
+    facts, _ahead = _ahead, None
     try:
-        return BrowserGpu()
+        return BrowserGpu(facts=facts)
     except (NoAdapter, DeviceError):
         return None
 
@@ -61,13 +63,31 @@ def open_gpu() -> BrowserGpu:
     return found if found is not None and found.lost is None else BrowserGpu()
 
 
+async def open_ahead() -> None:
+    """Open the device before it is asked for, where Python can neither block nor suspend to do it then.
+
+    Without an adapter nothing happens; the first use says so.
+    """
+    global _ahead
+    host: Any = importlib.import_module("tapescope_gpu")
+    if not host.synchronous and await host.request("open", "[]") == 1:
+        _ahead = json.loads(host.text())
+
+
+_ahead: dict[str, Any] | None = None
+"""The facts of the device that was opened ahead, until it is used."""
 _taken: list[bool] = []
 
 
-class BrowserGpu(Gpu):
-    """The browser's best adapter, with default limits. `without` names features to leave off. Raises NoAdapter."""
+def _places(ranges: Sequence[tuple[int, int, int]]) -> str:
+    return json.dumps([list(map(int, part)) for part in ranges])
 
-    def __init__(self, *, without: Sequence[str] = ()):
+
+class BrowserGpu(Gpu):
+    """The browser's best adapter, with default limits. `without` names features to leave off; `facts` are the adapter's
+    where it has been opened already (`open_ahead`). Raises NoAdapter."""
+
+    def __init__(self, *, without: Sequence[str] = (), facts: dict[str, Any] | None = None):
         try:
             self._host: Any = importlib.import_module("tapescope_gpu")
         except ModuleNotFoundError:
@@ -76,12 +96,14 @@ class BrowserGpu(Gpu):
         self._errors: list[str] = []
         self._closed = False
         self.limits = BROWSER_LIMITS
-        try:
-            facts = json.loads(self._request("open", json.dumps(list(without)), opening=True))
-        except DeviceError as error:
-            raise NoAdapter(f"{error} Use device='cpu'.") from None
+        if facts is None:
+            try:
+                facts = json.loads(self._request("open", json.dumps(list(without)), opening=True))
+            except DeviceError as error:
+                raise NoAdapter(f"{error} Use device='cpu'.") from None
+        told: dict[str, Any] = facts or {}
         self.info = AdapterInfo(
-            facts["name"], "WebGPU", facts["kind"], facts["driver"], facts["vendor"], frozenset(facts["features"])
+            told["name"], "WebGPU", told["kind"], told["driver"], told["vendor"], frozenset(told["features"])
         )
         self.features = self.info.features
 
@@ -89,13 +111,17 @@ class BrowserGpu(Gpu):
 
     def _request(self, what: str, argument: str = "", opening: bool = False) -> str:
         """Ask and wait for the answer, whose bytes then lie with the module; its text if it has one."""
-        code = self._host.request(what, argument)
-        if not self._host.synchronous:
-            from pyodide.ffi import can_run_sync, run_sync  # type: ignore[import-not-found]
+        if self._host.synchronous:
+            return self._answered(self._host.request(what, argument), what, opening)
+        from pyodide.ffi import can_run_sync, run_sync  # type: ignore[import-not-found]
 
-            if not can_run_sync():
-                raise DeviceError(_NO_WAIT)
-            code = run_sync(code)
+        if not can_run_sync():
+            raise DeviceError(_NO_WAIT)
+        code = run_sync(self._host.request(what, argument))
+        return self._answered(code, what, opening)
+
+    def _answered(self, code: int, what: str, opening: bool = False) -> str:
+        """The text of an answer that has come. Raises what it says."""
         if code < 0:
             handler = signal.getsignal(signal.SIGINT)
             if callable(handler):
@@ -169,7 +195,18 @@ class BrowserGpu(Gpu):
 
     def read(self, ranges: Sequence[tuple[int, int, int]]) -> list[bytearray]:
         self._flush()
-        self._request("read", json.dumps([list(map(int, part)) for part in ranges]))
+        self._request("read", _places(ranges))
+        return self._answer_in(ranges)
+
+    async def read_async(self, ranges: Sequence[tuple[int, int, int]]) -> list[bytearray]:
+        if self._host.synchronous:
+            return self.read(ranges)
+        self._flush()
+        self._answered(await self._host.request("read", _places(ranges)), "read")
+        return self._answer_in(ranges)
+
+    def _answer_in(self, ranges: Sequence[tuple[int, int, int]]) -> list[bytearray]:
+        """The bytes of the last answer, range by range."""
         found, at = [], 0
         for _, _, nbytes in ranges:
             out = bytearray(nbytes)

@@ -183,15 +183,31 @@ class Device:
 
     def read(self, block: Block, offset: int, nbytes: int) -> bytearray:
         """Bytes of a block (offset and size multiples of 4), after all that was recorded."""
+        ranges = self._ranges(block, offset, nbytes)
+        with self._losing():
+            out, *fault = self.gpu.read(ranges)
+        if fault:
+            self._raise_fault(fault[0])
+        return out
+
+    async def read_async(self, block: Block, offset: int, nbytes: int) -> bytearray:
+        """`read` that leaves the waiting to the event loop where the device cannot block."""
+        ranges = self._ranges(block, offset, nbytes)
+        with self._losing():
+            out, *fault = await self.gpu.read_async(ranges)
+        if fault:
+            self._raise_fault(fault[0])
+        return out
+
+    def _ranges(self, block: Block, offset: int, nbytes: int) -> list[tuple[int, int, int]]:
+        """What is read for bytes of a block, with the word that tells of indices out of range where a kernel may write it."""
         if not block.buffer:
             block.handle  # noqa: B018  (raises with the reason)
         self.flush()
-        with self._losing():
-            if not self._guards or self._fault is None:
-                return self.gpu.read([(block.buffer, offset, nbytes)])[0]
-            out, fault = self.gpu.read([(block.buffer, offset, nbytes), (self._fault.buffer, 0, 8)])
-        self._raise_fault(fault)
-        return out
+        wanted = [(block.buffer, offset, nbytes)]
+        if self._guards and self._fault is not None:
+            wanted.append((self._fault.buffer, 0, 8))
+        return wanted
 
     def wait(self) -> None:
         """Submit, and wait until everything has run."""

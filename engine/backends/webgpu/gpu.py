@@ -126,6 +126,10 @@ class Gpu:
         """Bytes of buffers, (handle, offset, bytes) each, once everything submitted has run. Raises DeviceLost."""
         raise NotImplementedError
 
+    async def read_async(self, ranges: Sequence[tuple[int, int, int]]) -> list[bytearray]:
+        """`read` where waiting may have to be left to an event loop."""
+        return self.read(ranges)
+
     def submit(self, commands: Sequence[int]) -> None:
         """Run a command list. Returns before it has run. Raises DeviceError for what the device refuses."""
         raise NotImplementedError

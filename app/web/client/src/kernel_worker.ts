@@ -302,6 +302,10 @@ async function boot(message: Extract<ToWorker, { kind: 'boot' }>): Promise<void>
   pyodide.registerJsModule('tapescope_gpu', gpuModule(shared ? message.gpu : null));
   if (shared) pyodide.setInterruptBuffer(shared.interrupt);
   post({ kind: 'progress', step: 'the kernel', part: 0.7 });
+  // Python can neither block nor suspend: values then come by `await t.item_async()`, and the device must be there before.
+  if (!shared && host.webgpu && !('Suspending' in WebAssembly)) {
+    await pyodide.runPythonAsync('from tapescope.engine.backends.webgpu import browser\nawait browser.open_ahead()');
+  }
   kernel = await pyodide.runPythonAsync(`
 import sys
 sys.dont_write_bytecode = False
