@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .callsites import calling_place
 from .cellnames import parse_cell_filename
 from .import_hooks import when_imported
 from .messages import Captures, Message
@@ -28,6 +29,7 @@ class CaptureCollector:
         self._functions: dict[str, dict[str, Any]] = {}
         self._breaks: list[dict[str, Any]] = []
         self._guards: list[dict[str, Any]] = []
+        self._calls: dict[tuple[str, str], dict[str, Any] | None] = {}
         self._changed = False
         self._stop: Callable[[], None] = lambda: None
         self._forget = when_imported(ENGINE, self._connect)
@@ -49,6 +51,7 @@ class CaptureCollector:
                 record.function, {"source": record.source, "segments": {}, "recompiles": []}
             )
             known["segments"][record.segment] = record.capture
+            self._calls[record.function, record.segment] = calling_place()
             while len(self._functions) > MOST:
                 del self._functions[next(iter(self._functions))]
         elif record.kind == "graph_break":
@@ -62,7 +65,9 @@ class CaptureCollector:
         elif len(self._guards) < MOST:
             entry = record.to_json()
             entry.pop("kind")
-            self._guards.append(_located(entry))
+            # Of the call whose size became part of the graph, and of the one that brought another size.
+            places = [self._calls.get((record.function, record.segment)), calling_place()]
+            self._guards.append(_located({**entry, "calls": [place for place in places if place is not None]}))
 
     def end(self, cell: str | None) -> None:
         """A cell is over: send what there is, where it changed."""

@@ -20,7 +20,8 @@ from .themes import Look
 __all__ = ["BreaksView", "Fix", "fixes_of"]
 
 Fix = dict[str, Any]
-"""One row: `kind` ("break" or "recompile"), `title`, `why`, `hint`, `cost`, `source`, `count`, `dimension`."""
+"""One row: `kind` ("break" or "recompile"), `title`, `why`, `hint`, `cost`, `source`, `count`, `dimension`, and of a
+recompilation `calls`: where the function was called (`kernel.callsites`)."""
 
 
 def fixes_of(captures: list[dict[str, Any]], breaks: list[dict[str, Any]], guards: list[dict[str, Any]]) -> list[Fix]:
@@ -53,7 +54,8 @@ def fixes_of(captures: list[dict[str, Any]], breaks: list[dict[str, Any]], guard
         dimension = guard.get("dimension")
         seconds = segment.get("seconds")
         hint = (
-            f"M marks dimension {dimension[1]} of {dimension[0]} as dynamic: one graph then serves all sizes."
+            f"M writes a line that marks dimension {dimension[1]} of {dimension[0]} as dynamic: one graph then serves all "
+            "sizes."
             if dimension
             else "Keep this value the same between calls, or pass it in as a tensor."
         )
@@ -63,9 +65,11 @@ def fixes_of(captures: list[dict[str, Any]], breaks: list[dict[str, Any]], guard
                 "kind": "recompile", "title": f"recompiled: {guard.get('guard', '')}",
                 "why": "", "hint": hint, "cost": f"a capture took {time_text(seconds)}" if seconds else "a new capture",
                 "source": source, "count": 0, "function": guard.get("function", ""), "dimension": dimension, "values": [],
+                "calls": [],
             },
         )  # fmt: skip
         fix["count"] += 1
+        fix["calls"] += [call for call in guard.get("calls") or [] if call not in fix["calls"]]
         fix["why"] = f"it was {guard.get('old')} when captured, and is {guard.get('new')} now"
     return sorted(found.values(), key=lambda f: (-f["count"], f["kind"]))
 

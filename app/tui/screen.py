@@ -46,6 +46,7 @@ from .keeper import Keeper
 from .keymap import PENDING, shown
 from .keymap_file import load_keymap
 from .links import Links
+from .mark_offer import offer_mark
 from .notebook_pane import NotebookPane
 from .notebook_view import NotebookView
 from .palette import ActionProvider
@@ -368,20 +369,13 @@ class NotebookScreen(Screen[None]):
         self.notify("No cell has an error.", timeout=2)
 
     def mark_dynamic(self) -> None:
-        """For the chosen recompilation: write the line that makes one graph serve all sizes above the call."""
+        """For the chosen recompilation: offer to write the line that makes one graph serve all sizes."""
         panel = self.inspector
         fix = panel.breaks.fix_at(panel.breaks.cursor) if panel.tab == "breaks" else None
         if fix is None or not fix["dimension"]:
             self.notify("Choose a recompilation in the Breaks tab whose size changed.", timeout=4)
             return
-        name, dimension = fix["dimension"]
-        line = f"torch._dynamo.mark_dynamic({name}, {dimension})"
-        self.app.copy_to_clipboard(line)
-        self.notify(
-            f"{line} is on the clipboard: put it before the call, where {name} is made. Or compile with dynamic=True.",
-            title="One graph for all sizes",
-            timeout=12,
-        )
+        offer_mark(self, fix)
 
     def go_to_place(self, cell_id: str, revision: int | None, line: int) -> bool:
         """Put the cursor on a line (from 1) of the text a cell had in a revision; False where it is no more."""
