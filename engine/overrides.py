@@ -120,6 +120,21 @@ def _plain_classes() -> tuple[type, ...]:
     return (Tensor, Parameter, Buffer)
 
 
+def installed() -> bool:
+    """Whether fronts stand before the functions of the surface."""
+    return _installed
+
+
+def modes() -> bool:
+    """Whether a mode is on in this thread."""
+    return _installed and bool(_state.modes)
+
+
+def asks(kind: type) -> bool:
+    """Whether functions called with objects of a type are handed over to its `__torch_function__`."""
+    return kind is not Tensor and not _default(kind) and getattr(kind, "__torch_function__", None) is not disabled
+
+
 def _default(kind: type) -> bool:
     """Whether objects of a type leave functions alone."""
     if not issubclass(kind, Tensor):
@@ -134,7 +149,7 @@ def overloaded(args: Iterable[Any]) -> list[Any]:
 
     def look(value: Any) -> None:
         kind = type(value)
-        if kind is Tensor or kind in seen or _default(kind) or getattr(kind, "__torch_function__", None) is disabled:
+        if kind is Tensor or kind in seen or not asks(kind):
             return
         seen.add(kind)
         for i, other in enumerate(found):

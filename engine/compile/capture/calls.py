@@ -18,6 +18,7 @@ from types import (
 )
 from typing import TYPE_CHECKING, Any
 
+from ... import overrides
 from ...nn import module_hooks
 from ...nn.module import Module
 from ...tensor import Tensor
@@ -74,6 +75,8 @@ class Calls(NativeCalls, LeafCalls):
         kind = type(f)
         if kind is MethodType:
             return self.call(frame, f.__func__, [f.__self__, *args], kwargs)
+        if overrides.installed() and kind is FunctionType and overrides.original(f) is not f:
+            f = self.behind(f, args, kwargs)
         known = HANDLERS.get(id(f))
         if known is not None and known[0] is f:
             return known[1](self, frame, args, kwargs)
@@ -118,6 +121,14 @@ class Calls(NativeCalls, LeafCalls):
                 given[key] = value
         return self.call(frame, callable, items, given)
 
+    def behind(self, front: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """The operator behind a front of `overrides`; a break where an argument wants to handle it itself."""
+        for a in (*args, *kwargs.values()):
+            a = self.read(a)
+            if overrides.asks(a.kind if type(a) is Obj else type(a)):
+                raise Stop("opaque-call", f"{name_of(front)} of an object with __torch_function__")
+        return overrides.original(front)
+
     # -- Python functions -----------------------------------------------------------------------
 
     def call_python(self, frame: Frame, f: FunctionType, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -143,6 +154,7 @@ class Calls(NativeCalls, LeafCalls):
 
     def push(self, frame: Frame | None, f: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """The frame of a call of a Python function (or what calling something else gives)."""
+        f = leaves.plain(f)
         if type(f) is not FunctionType:
             return self.call(frame, f, args, kwargs)  # type: ignore[arg-type]
         if leaves.is_leaf(f):

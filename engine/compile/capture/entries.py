@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...overrides import original
 from .tables import HANDLERS
 
 
@@ -11,7 +12,7 @@ def entry(*functions: Any) -> Any:
     """Decorator: what answers calls of these functions."""
 
     def put(handler: Any) -> Any:
-        for f in functions:
+        for f in map(original, functions):
             HANDLERS[id(f)] = (f, handler)
         return handler
 

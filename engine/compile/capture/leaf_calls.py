@@ -11,6 +11,7 @@ from types import (
 )
 from typing import TYPE_CHECKING, Any
 
+from ... import overrides
 from ...nn.module import Module
 from ...tensor import Tensor
 from ..fake import DataDependent
@@ -41,6 +42,7 @@ class LeafCalls:
     def leaf(self, frame: Frame | None, f: Any, args: list[Any], kwargs: dict[str, Any], always: bool = False) -> Any:
         """Run an operator on fakes and write its node."""
         self.where = frame or self.now
+        f = leaves.plain(f)
         name = f.__name__
         given = [self.operand_of(a) for a in args]
         words = {k: self.operand_of(v) for k, v in kwargs.items()} if kwargs else {}
@@ -52,6 +54,8 @@ class LeafCalls:
         tensors = [t for t in _tensors(given) if t is not None]
         if words:
             tensors += list(_tensors(list(words.values())))
+        if overrides.installed() and any(overrides.asks(type(t)) for t in tensors):
+            raise Stop("opaque-call", f"{name_of(f)} of an object with __torch_function__")
         versions = [t._storage.version for t in tensors]
         try:
             out = self.run_leaf(f, given, words)
@@ -89,7 +93,7 @@ class LeafCalls:
             named = {k: self.recorder.argument(v, self.foreign) for k, v in words.items()} if words else {}
         except Unrecorded as error:
             raise Stop("unsupported-value", f"{name_of(f)} of a {type(error.value).__name__}") from None
-        if tensors and given and isinstance(given[0], Tensor) and static(type(given[0]), name)[0] is f:
+        if tensors and given and isinstance(given[0], Tensor) and leaves.plain(static(type(given[0]), name)[0]) is f:
             node = self.recorder.call(name, nodes, named, out, method=True)
         else:
             node = self.recorder.call(f, nodes, named, out)

@@ -10,6 +10,7 @@ import functools
 from types import FunctionType
 from typing import Any
 
+from ... import overrides
 from ...nn.parameter import Parameter
 from ...ops import creation, random
 from ...ops.table import FUNCTIONS
@@ -45,6 +46,10 @@ DATA_SHAPES = {
 """Functions whose results have shapes that depend on values (as far as the break can name them)."""
 
 
+plain = overrides.original
+"""The operator behind a front that asks for `__torch_function__`: fronts are not looked into."""
+
+
 @functools.cache
 def functions() -> dict[int, Any]:
     """All leaf functions by identity."""
@@ -62,10 +67,11 @@ def functions() -> dict[int, Any]:
         "detach", "detach_", "is_tensor", "is_floating_point", "is_complex", "numel", "is_nonzero", "result_type", "promote_types", "can_cast",
         "is_signed", "is_same_size", "is_inference", "get_device", "get_default_dtype", "get_default_device", "scalar_tensor",
     ):  # fmt: skip
-        f = getattr(torch, name, None)
+        f = plain(getattr(torch, name, None))
         if f is not None:
             out[id(f)] = f
     for f in Tensor.__dict__.values():
+        f = plain(f)
         if type(f) is FunctionType and f.__name__ != "__torch_function__":
             out[id(f)] = f
     return out
@@ -92,7 +98,7 @@ def is_allowed(function: Any) -> bool:
 
 def tensor_method(kind: type, name: str) -> Any:
     """The function of `Tensor` that an attribute of a tensor's type is, None for properties and others."""
-    found = getattr(kind, name, None)
+    found = plain(getattr(kind, name, None))
     if type(found) is FunctionType and functions().get(id(found)) is found:
         return found
     return None

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
 
+from ... import overrides
 from ...amp.autocast_mode import AutocastMode
 from ...autograd.node import ENGINE_FOLDER
 from ...observe import GraphBroken, GuardFailed, SegmentCaptured, bus
@@ -137,7 +138,7 @@ class Compiled:
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         f = self.function
-        if _off.depth:
+        if _off.depth or overrides.modes():
             return f(*args, **kwargs)
         if (
             f.__code__ is not self.code

@@ -12,6 +12,7 @@ import operator
 from dataclasses import dataclass
 from typing import Any
 
+from ... import overrides
 from ...device import device as Device
 from ...dtypes import dtype as DType
 from ...ops.table import FUNCTIONS, Op
@@ -60,6 +61,7 @@ def _public_name(function: Any) -> str | None:
                 _function_names.setdefault(id(entry.call), (entry.call, "torch.Tensor." + entry.name))
             if entry.inplace is not None:
                 _function_names.setdefault(id(entry.inplace), (entry.inplace, f"torch.Tensor.{entry.name}_"))
+    function = overrides.original(function)
     found = _function_names.get(id(function))
     return found[1] if found is not None and found[0] is function else None
 
