@@ -11,8 +11,8 @@ import pytest
 from tapescope import engine as torch
 from tapescope.engine.backends.base import Backend, register_backend
 from tapescope.engine.observe import OpRecorded, bus
-from tapescope.engine.overrides import original
 from tapescope.engine.ops.table import FUNCTIONS, OPS, Op
+from tapescope.engine.overrides import original
 
 
 class Toy(Backend):
