@@ -13,6 +13,7 @@ from typing import Any
 from ..observe import tape_json
 from ..tensor import Tensor, gradient_edge
 from .node import Node
+from .op_node import Saved
 from .run import AccumulateGrad
 
 NODE_LIMIT = 20_000
@@ -74,11 +75,35 @@ def describe(node: Node) -> dict[str, Any]:
         "outputs": [{"shape": list(m[0]), "dtype": m[1].name, "device": m[2]} for m in node.outputs if m is not None],
         "module": node.module if not leaf else "",
         "source": source.to_json() if source is not None else None,
-        "saved": node.saved_facts(),
+        "saved": _saved(node),
         "grad": None
         if gradient is None
         else {"shape": list(gradient.shape), "dtype": gradient.dtype.name, "norm": None},
     }
+
+
+def _saved(node: Node) -> list[dict[str, Any]]:
+    """What a node keeps, each with the number of the node that made it ("node", None where that is not on the tape)."""
+    facts = node.saved_facts()
+    ctx = getattr(node, "ctx", None)
+    kept = node.saved if ctx is None else getattr(ctx, "_saved", None)
+    values = list(kept.values()) if isinstance(kept, dict) else list(kept or ())
+    flat = [s for v in values for s in (v if isinstance(v, (list, tuple)) else (v,))]
+    tensors = [s for s in flat if isinstance(s, Saved) and s.tensor is not None]
+    if len(tensors) == len(facts):
+        for fact, s in zip(facts, tensors, strict=True):
+            fact["node"] = _maker(s, node)
+    return facts
+
+
+def _maker(saved: Saved, owner: Node) -> int | None:
+    """The number of the node whose value is kept."""
+    if saved.is_output:
+        return owner.sequence_nr
+    tensor = saved.tensor
+    if not tensor._requires_grad or tensor._storage.version != saved.version:
+        return None
+    return gradient_edge(tensor)[0].sequence_nr
 
 
 def newest_root(values: Iterable[Any]) -> Tensor | None:

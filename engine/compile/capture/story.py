@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...device import device as Device
+from ...dtypes import dtype as DType
 from ...observe import capture_json
 from ..fake import SymFloat, SymInt
 from ..graph import Node, TensorSpec
@@ -30,12 +32,51 @@ def _tensor(val: Any) -> dict[str, Any]:
     return {"shape": [], "dtype": kind, "device": "", "bytes": 0}
 
 
+_CONSTANTS, _WIDEST = 8, 40
+"""So many plain arguments of a node are told, each in so many characters."""
+
+
+def _constants(node: Node) -> list[str]:
+    """Its arguments that are no nodes, as Python text: "2", "dim=-1"."""
+    if not node.op.startswith("call"):
+        return []
+    named = [("", v) for v in node.args] + list(node.kwargs.items())
+    found = []
+    for name, value in named:
+        if (text := _constant(value)) is not None:
+            text = text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+            found.append(f"{name}={text}" if name else text)
+    return found[:_CONSTANTS]
+
+
+def _constant(value: Any) -> str | None:
+    """A number, a name or a tuple of them as text; None for what holds tensors, or says nothing."""
+    if value is None or isinstance(value, (bool, int, float, complex, str)):
+        return None if value is None else repr(value)
+    if isinstance(value, (DType, Device, SymInt, SymFloat)):
+        return str(value)
+    if isinstance(value, slice):
+        parts = ["" if v is None else _constant(v) for v in (value.start, value.stop, value.step)]
+        told = [p for p in parts if p is not None]
+        return ":".join(told[:2] if not told[-1] else told) if len(told) == 3 else None
+    if isinstance(value, (list, tuple)) and value:
+        inner = [_constant(v) for v in value]
+        told = [v for v in inner if v is not None]
+        if len(told) == len(inner):
+            return f"[{', '.join(told)}]" if isinstance(value, list) else f"({', '.join(told)}{',' * (len(told) == 1)})"
+    return None
+
+
 def _node(node: Node) -> dict[str, Any]:
     source = node.meta.get("source")
-    target = target_text(node).rpartition(".")[2] if node.op.startswith("call") else str(node.target)
+    target = str(node.target)
+    if node.op.startswith("call"):
+        text = target_text(node)
+        # a function made inside of another one is called by its own name
+        target = str(getattr(node.target, "__name__", text)) if "<locals>" in text else text.rpartition(".")[2]
     return {
         "name": node.name, "op": node.op, "target": target, "inputs": [n.name for n in node.all_input_nodes], **_tensor(node.meta.get("val")),
-        "source": source.to_json() if source is not None else None, "module": node.meta.get("module") or "",
+        "constants": _constants(node), "source": source.to_json() if source is not None else None, "module": node.meta.get("module") or "",
     }  # fmt: skip
 
 
@@ -71,6 +112,26 @@ def segment_json(compiled: Compiled, entry: Entry) -> dict[str, Any]:
         "code": gm.code if gm is not None else "", "seconds": entry.seconds, "calls": entry.calls,
         "kernels": kernels() if kernels is not None else None,
     }  # fmt: skip
+
+
+class Latest:
+    """Tells a segment again once something has been added to it: a segment that follows, or kernels. Keeps neither alive."""
+
+    def __init__(self, compiled: Compiled, entry: Entry) -> None:
+        self._compiled, self._entry = weakref.ref(compiled), weakref.ref(entry)
+        self._told = self._state(entry)
+
+    @staticmethod
+    def _state(entry: Entry) -> tuple[int, int]:
+        segments = getattr(entry.compiled, "segments", None)
+        return len(entry.following), len(segments()) if segments is not None else 0
+
+    def __call__(self) -> dict[str, Any] | None:
+        compiled, entry = self._compiled(), self._entry()
+        if compiled is None or entry is None or (now := self._state(entry)) == self._told:
+            return None
+        self._told = now
+        return segment_json(compiled, entry)
 
 
 class Explanation:
