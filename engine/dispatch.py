@@ -296,6 +296,28 @@ def view(op: Op, t: Tensor, statics: tuple[Any, ...]) -> Tensor:
     return out
 
 
+def parts(op: Op, whole: Op, t: Tensor, each: list[tuple[Any, ...]], dim: int) -> list[Tensor]:
+    """Several views of one tensor along a dimension: `op` with each of the statics, on the tape one node of `whole`.
+
+    Modes and captures see the views one by one.
+    """
+    if state.modes or t._storage.backend.recorder is not None or not each:
+        return [call(op, (t,), statics) for statics in each]
+    shape, strides, offset = tuple(t._data.shape), t.stride(), t.storage_offset()
+    outputs = tuple([make_view(t, *op.geometry(shape, strides, offset, *statics)) for statics in each])  # type: ignore[misc]
+    if t._base is not None:
+        base_needs_grad(t)
+    node = None
+    if t._requires_grad and state.grad_enabled and t._dtype.category >= FLOATING:
+        node = record(whole, (t,), (gradient_edge(t),), (dim,), outputs)
+    elif t._requires_grad and not state.grad_enabled:
+        for out in outputs:
+            out._creation = "no_grad"
+    if bus.op:
+        tell(whole, (t,), outputs, node)
+    return list(outputs)
+
+
 def make_view(
     t: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: dtypes.dtype | None = None
 ) -> Tensor:
@@ -419,8 +441,11 @@ def check_inplace(target: Tensor, recording: bool) -> None:
                 "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside "
                 "(if you want the inplace to be tracked)."
             )
-    if target._storage.version < 0:
-        raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed.")
+    if target._storage.version < 0 and not state.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
+            "tensor before doing inplace update."
+        )
     if target._strides is not None and 0 in target._strides:
         shape = target._data.shape
         if any(st == 0 and n > 1 for n, st in zip(shape, target._strides, strict=True)):
@@ -430,9 +455,10 @@ def check_inplace(target: Tensor, recording: bool) -> None:
             )
 
 
-def view_refusal(view: Tensor) -> str:
-    """Why a view that came from a function of its own kind may not be written to."""
-    start = f"{view._maker} is a view and is being modified inplace. "
+def view_refusal(view: Tensor, base_written: bool = False) -> str:
+    """Why a view that came from a function of its own kind may not be written to, or its base before the view was used."""
+    what = "its base or another view of its base has been" if base_written else "is being"
+    start = f"{view._maker} is a view and {what} modified inplace. "
     if view._creation == "multi":
         return start + (
             "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "

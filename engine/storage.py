@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from .backends.base import Backend
+from .state import state
+
+INFERENCE = -(1 << 62)
+"""Where the versions of memory made in inference mode start: they stay below zero however often it is written to."""
 
 
 class Storage:
-    """`data` is the backend's array that owns the memory; `version` counts in-place writes.
+    """`data` is the backend's array that owns the memory; `version` counts in-place writes, from below zero in inference mode.
 
     `root` is the backend's handle for cutting views, made when the first view is asked for.
     """
@@ -18,7 +22,7 @@ class Storage:
     def __init__(self, backend: Backend, data: Any):
         self.backend = backend
         self.data = data
-        self.version = 0
+        self.version = INFERENCE if state.inference else 0
         self._root = None
 
     @property

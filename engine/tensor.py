@@ -255,6 +255,8 @@ class Tensor:
             )
         if requires_grad and self._dtype.category < dtypes.FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if requires_grad and self._storage.version < 0 and not state.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         if type(self) is not Tensor and self._requires_grad is not requires_grad:
             module_path.structure_changed()  # a parameter is frozen or thawed
         self._requires_grad = bool(requires_grad)
@@ -323,7 +325,9 @@ class Tensor:
 
     @property
     def _version(self) -> int:
-        """The number of in-place writes to its storage."""
+        """The number of in-place writes to its storage. Raises RuntimeError for an inference tensor."""
+        if self._storage.version < 0:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return self._storage.version
 
     def _is_view(self) -> bool:
@@ -331,7 +335,7 @@ class Tensor:
 
     def is_inference(self) -> bool:
         """Whether it was made in inference mode."""
-        return self._creation == "inference"
+        return self._storage.version < 0
 
     @property
     def data(self) -> Tensor:

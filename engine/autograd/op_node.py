@@ -19,6 +19,11 @@ FREED = (
     "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
     "after calling backward."
 )
+INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+    "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
+    "`torch.no_grad()` instead of `torch.inference_mode()`."
+)
 _classes: dict[Any, type[OpNode]] = {}
 
 
@@ -35,6 +40,8 @@ class Saved:
         self.number = output_of or 0
         self.tensor: Any = tensor.detach_shallow() if self.is_output else tensor
         self.version = tensor._storage.version
+        if self.version < 0:
+            raise RuntimeError(INFERENCE)
         self.hooks = saved_tensor_hooks[-1] if saved_tensor_hooks else None
         if self.hooks is not None:
             # The user's functions get and give values; where the tensor hangs on the tape is kept here.

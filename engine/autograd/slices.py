@@ -140,7 +140,7 @@ def regenerate(view: Any) -> None:
     if view._creation in ("custom", "multi"):
         from ..dispatch import view_refusal
 
-        raise RuntimeError(view_refusal(view))
+        raise RuntimeError(view_refusal(view, base_written=True))
     shape, strides, offset = _place(view)
     view._requires_grad = base._requires_grad
     base = _read_as(base, view._dtype)

@@ -6,20 +6,34 @@ Parts of the `unsafe_` forms may be written to while recording; the others refus
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import dispatch, dtypes
 from ..shapes import as_int, wrap_dim
+from ..state import state
 from ..tensor import Tensor
 from .declare import operator
+from .joining import cat, stack
 from .table import Op
 from .views import SELECT, SLICE, sizes
 
-# Each part is a view with a node of its own, named after the operator that made all of them.
+# The parts of one call share a node on the tape (`WHOLE`), whose rule joins their gradients.  Transforms and captures see one operator
+# a part, each with a rule of its own.
+
+WHOLE: dict[str, Op] = {}
+"""The operator that stands on the tape for all parts, by the name of the one that makes a part."""
+
+
+def _whole(name: str, label: str, join: Callable[..., Tensor]) -> None:
+    WHOLE[name] = Op(
+        name, "input", "dim", kind="view", multi=True, backward=label, listed=False,
+        grads={"input": lambda g, dim: join(list(g), dim)},
+    )  # fmt: skip
 
 
 def _part(name: str, label: str) -> Op:
+    _whole(name, label, cat)
     return Op(
         name, "input", "dim start end step", kind="view", geometry=SLICE.geometry, backward=label,
         grads={
@@ -32,6 +46,7 @@ UNBIND = Op(
     "unbind", "input", "dim index", kind="view", geometry=SELECT.geometry,
     grads={"input": lambda g, input_shape, dim, index: g.new_zeros(input_shape).select_scatter(g, dim, index)},
 )  # fmt: skip
+_whole("unbind", "Unbind", stack)
 SPLIT, SPLIT_WITH_SIZES = _part("split", "Split"), _part("split_with_sizes", "SplitWithSizes")
 UNSAFE_SPLIT = _part("unsafe_split", "UnsafeSplit")
 UNSAFE_SPLIT_WITH_SIZES = _part("unsafe_split_with_sizes", "UnsafeSplitWithSizes")
@@ -43,7 +58,8 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     at = wrap_dim(dim, input.ndim)
     if input.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return _together([dispatch.call(UNBIND, (input,), (at, i)) for i in range(input._data.shape[at])], "Unbind")
+    each = [(at, i) for i in range(as_int(input._data.shape[at]))]
+    return _together(dispatch.parts(UNBIND, WHOLE["unbind"], input, each, at), "Unbind")
 
 
 def _together(parts: list[Tensor], maker: str) -> tuple[Tensor, ...]:
@@ -54,12 +70,22 @@ def _together(parts: list[Tensor], maker: str) -> tuple[Tensor, ...]:
     return tuple(parts)
 
 
+def _apart(parts: list[Tensor]) -> tuple[Tensor, ...]:
+    """Parts that the tape does not take for views: a write to one is a step of its own and leaves the whole's history alone."""
+    for part in parts:
+        if part._grad_fn is not None and not state.modes:
+            part._base = None
+    return tuple(parts)
+
+
 def _pieces(op: Op, input: Tensor, lengths: Sequence[int], dim: int) -> list[Tensor]:
-    out, start = [], 0
+    each, start = [], 0
     for n in lengths:
-        out.append(dispatch.call(op, (input,), (dim, start, start + n, 1)))
+        each.append((dim, start, start + n, 1))
         start += n
-    return out
+    if op is SLICE:
+        return [dispatch.call(op, (input,), statics) for statics in each]
+    return dispatch.parts(op, WHOLE[op.name], input, each, dim)
 
 
 def _lengths(size: int, step: int) -> list[int]:
@@ -92,9 +118,7 @@ def _split(
     at = wrap_dim(dim, tensor.ndim)
     size = tensor._data.shape[at]
     if isinstance(size_or_sections, (tuple, list)):
-        return _pieces(
-            SPLIT_WITH_SIZES, tensor, _given_lengths(size, sizes((size_or_sections,)), at), at
-        ), "SplitWithSizes"
+        return _pieces(by_sizes, tensor, _given_lengths(size, sizes((size_or_sections,)), at), at), "SplitWithSizes"
     return _pieces(by_size, tensor, _lengths(size, as_int(size_or_sections)), at), "Split"
 
 
@@ -121,13 +145,13 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
 @operator()
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`split` whose parts may be written to."""
-    return tuple(_split(input, split_size, dim, UNSAFE_SPLIT)[0])
+    return _apart(_split(input, split_size, dim, UNSAFE_SPLIT)[0])
 
 
 @operator()
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """`split_with_sizes` whose parts may be written to."""
-    return tuple(_split(input, list(split_sizes), dim, by_sizes=UNSAFE_SPLIT_WITH_SIZES)[0])
+    return _apart(_split(input, list(split_sizes), dim, by_sizes=UNSAFE_SPLIT_WITH_SIZES)[0])
 
 
 def _chunks(
@@ -153,7 +177,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 @operator()
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`chunk` whose parts may be written to."""
-    return tuple(_chunks(input, chunks, dim, UNSAFE_SPLIT, UNSAFE_SPLIT_WITH_SIZES)[0])
+    return _apart(_chunks(input, chunks, dim, UNSAFE_SPLIT, UNSAFE_SPLIT_WITH_SIZES)[0])
 
 
 @operator()

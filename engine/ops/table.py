@@ -61,7 +61,8 @@ class Op:
     before they are promoted. `shape` is the rule for the output's shape (one tuple, or a list of them where there are
     several outputs), given the inputs' shapes and the statics. `geometry` is the rule of a view. `backward` is
     PyTorch's name for the node, without its trailing "Backward0"; `overload(tensors, statics)` gives the number in the
-    place of 0 (or the whole name), for operators that PyTorch has several forms of.
+    place of 0 (or the whole name), for operators that PyTorch has several forms of. What is not `listed` is never called: it
+    stands on the tape for calls of the listed one of its name.
     """
 
     __slots__ = (
@@ -90,6 +91,7 @@ class Op:
         guard: Callable[..., None] | None = None,
         wide: bool = False,
         multi: bool = False,
+        listed: bool = True,
     ):
         if kind not in KINDS:
             raise ValueError(f"operator {name}: no kind {kind!r}")
@@ -107,9 +109,10 @@ class Op:
         self.backward = backward or "".join(p.capitalize() for p in name.split("_"))
         self.rules = tuple(self._rule(k, f) for k, f in (grads or {}).items())
         self.plans: dict[Any, Any] = {}
-        if name in OPS:
-            raise ValueError(f"operator {name} is declared twice")
-        OPS[name] = self
+        if listed:
+            if name in OPS:
+                raise ValueError(f"operator {name} is declared twice")
+            OPS[name] = self
 
     def _rule(self, key: str | tuple[str, ...], function: Grad) -> Rule:
         inputs = (key,) if isinstance(key, str) else key
