@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import linecache
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -46,6 +47,12 @@ class Source:
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
+
+
+def characters(file: str, line: int, column: int) -> int:
+    """A column that Python's position tables count in bytes of UTF-8, in characters; as it is where the text is not known."""
+    text = linecache.getline(file, line)
+    return column if text.isascii() else len(text.encode()[:column].decode(errors="ignore"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +179,11 @@ class BufferChanged(Record):
 
 @dataclass(frozen=True, slots=True)
 class SegmentCaptured(Record):
-    """`compile` captured one segment of a function; `capture` is its entry in `capture_json`'s list of segments."""
+    """`compile` captured one segment of a function; `capture` is its entry in `capture_json`'s list of segments.
+
+    What follows a segment and which kernels were generated shows only when it has run: `_latest()` tells the entry as it is when
+    asked, or None where nothing has been added since it was last asked.
+    """
 
     kind: ClassVar[str] = "segment"
     function: str
@@ -180,6 +191,7 @@ class SegmentCaptured(Record):
     source: Source | None
     seconds: float
     capture: dict[str, Any]
+    _latest: Callable[[], dict[str, Any] | None] = field(default=lambda: None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from types import CodeType
 from typing import Any
 
 from .. import module_path
-from ..observe import Source
+from ..observe import Source, characters
 from ..ops.table import Op, Rule
 from ..state import state
 
@@ -55,9 +55,10 @@ def resolve_source(code: CodeType | None, offset: int) -> Source | None:
     if place is None or place[0] is None:
         found = Source(code.co_filename, code.co_firstlineno, code.co_firstlineno, 0, 0, code.co_qualname)
     else:
-        line = place[0]
-        _, end_line, column, end_column = place
-        found = Source(code.co_filename, line, end_line or line, column or 0, end_column or 0, code.co_qualname)
+        line, file = place[0], code.co_filename
+        end = place[1] or line
+        column, end_column = characters(file, line, place[2] or 0), characters(file, end, place[3] or 0)
+        found = Source(file, line, end, column, end_column, code.co_qualname)
     if len(_places) >= _PLACES:
         _places.clear()
     _places[id(code), offset] = code, found

@@ -6,6 +6,7 @@ import copy
 import json
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -458,3 +459,43 @@ def test_caught_error_is_a_break_under_fullgraph() -> None:
         torch.compile(lambda x: x.view(9), fullgraph=True)(torch.ones(2))
     with pytest.raises(torch._dynamo.exc.Unsupported):
         torch.compile(f, fullgraph=True)(torch.ones(2))
+
+
+def test_values_involved_in_a_break() -> None:
+    seen: dict[str, tuple[str, ...]] = {}
+    stop = bus.subscribe(lambda r: seen.update({r.break_id: r.values}), ["graph_break"])
+    try:
+
+        def f(x: Any, name: str, more: Any) -> Any:
+            y = x.sum()
+            print(name, y, *more)
+            if x.sum() > 100 and y:
+                return y
+            return x * y.item()
+
+        torch.compile(f, backend="eager")(torch.ones(2, 3), "q" * 200, [1, {"k": 2}])
+    finally:
+        stop()
+    long = "str '" + "q" * 56 + "..."
+    assert seen["print"] == (f"name: {long}", "y: Tensor float32 ()", "more[0]: int 1", "more[1]: dict of 1")
+    assert seen["branch"] == ("x.sum() > 100: Tensor bool ()",)
+    assert seen["item"] == ("y: Tensor float32 ()",)
+
+
+def test_columns_count_characters() -> None:
+    seen: list[Any] = []
+    stop = bus.subscribe(lambda r: seen.append(r.source), ["graph_break"])
+    try:
+
+        def f(x: Any) -> Any:
+            é = "üü"; return x * x.sum().item(), é  # fmt: skip  # noqa: E702
+
+        torch.compile(f, backend="eager")(torch.ones(1))
+    finally:
+        stop()
+    line = Path(seen[0].file).read_text(encoding="utf-8").splitlines()[seen[0].line - 1]
+    assert line[seen[0].column : seen[0].end_column] == "x.sum().item()"
+    y = torch.ones(1, requires_grad=True); ü = "ö"; z = y * 2, ü  # fmt: skip  # noqa: E702
+    source = z[0].grad_fn.source
+    line = Path(source.file).read_text(encoding="utf-8").splitlines()[source.line - 1]
+    assert line[source.column : source.end_column] == "y * 2"

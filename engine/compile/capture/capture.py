@@ -14,6 +14,7 @@ from ...autograd.node import ENGINE_FOLDER
 from ...device import get_default_device
 from ...dtypes import get_default_dtype
 from ...observe import Source as Place_
+from ...observe import characters
 from ...random import default_generator
 from ...state import state as engine_state
 from ..breaks import BREAKS, BackendCompilerFailed, describe
@@ -25,6 +26,7 @@ from ..interpreter.loop import Interpreter
 from . import tape
 from .codegen import Writer
 from .domain import SymbolicDomain
+from .involved import involved
 from .kinds import Note
 from .rebuild import Escapes, Rebuilder
 from .recorder import Recorder
@@ -227,7 +229,10 @@ def source_of(frame: Frame | None) -> Place_ | None:
     code = frame.code
     if line is None:
         return Place_(code.co_filename, code.co_firstlineno, code.co_firstlineno, 0, 0, code.co_qualname)
-    return Place_(code.co_filename, line, end or line, column or 0, end_column or 0, code.co_qualname)
+    file, end = code.co_filename, end or line
+    return Place_(
+        file, line, end, characters(file, line, column or 0), characters(file, end, end_column or 0), code.co_qualname
+    )
 
 
 def source_of_code(code: Any) -> Place_:
@@ -399,7 +404,7 @@ def finish(
             stop.reason if how == "turn" else describe(stop.id, stop.what),
             hint,
             source_of(value),
-            stop.values,
+            stop.values or (involved(world, value) if how == "break" else ()),
         )
     return entry
 

@@ -182,6 +182,12 @@ def _apply(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     return domain.custom_function(frame, cls, list(args[1:]))
 
 
+@entry(transforms.fresh)
+def _fresh(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    """The alias that a derivative is taken by: one node, because within a batch it stands outside of the batch."""
+    return domain.leaf(frame, transforms.fresh, args, kwargs)
+
+
 @entry(transforms._settle)
 def _settle(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     """Whether a result of a transform is cut off the tape: asked of the tape of the fakes."""

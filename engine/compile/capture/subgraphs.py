@@ -65,7 +65,7 @@ def trace(domain: Any, who: str, f: Any, args: list[Any], kwargs: dict[str, Any]
     sub = SubRecorder(outer)
     for i, fake in enumerate(inputs):
         sub.add(fake, f"arg{i}")
-    writes = world.writes
+    writes = world.changes()
     domain.recorder = sub
     try:
         out = domain.nested(f, args, kwargs)
@@ -78,7 +78,9 @@ def trace(domain: Any, who: str, f: Any, args: list[Any], kwargs: dict[str, Any]
         raise Dirty(Stop("transform", who)) from None
     finally:
         domain.recorder = outer
-    if world.writes != writes or any(isinstance(v, Tensor) and n is None for v, n in zip(leaves, nodes, strict=True)):
+    if world.changed_since(writes) or any(
+        isinstance(v, Tensor) and n is None for v, n in zip(leaves, nodes, strict=True)
+    ):
         raise Dirty(Stop("transform", who))
     sub.graph.output(tuple(nodes))
     sub.graph.eliminate_dead_code()

@@ -94,6 +94,27 @@ class Obj:
         """Whether something of it changes."""
         return bool(self.written) or (self.items is not None and self.items.dirty)
 
+    def net(self) -> None:
+        """Forget writes that put back what was there."""
+        for name in [n for n, v in self.written.items() if v is not DELETED and self.attrs.get(n) is v]:
+            del self.written[name]
+        if type(self.items) is DictFacet:
+            self.items.net()
+
+    def content(self) -> tuple[Any, ...]:
+        """What was written so far, to compare by identity with what it is later."""
+        part = self.items
+        held: list[Any] = []
+        if part is not None and part.dirty:
+            shadow = part.shadow
+            if shadow is not None:
+                held = [x for pair in shadow.items() for x in pair] if isinstance(shadow, dict) else list(shadow)
+            elif type(part) is ListFacet:
+                held = list(part.appended)
+            elif isinstance(part, DictFacet):
+                held = [x for pair in part.writes.items() for x in pair]
+        return *self.written, *self.written.values(), *held
+
 
 class CMethod:
     """A method of a C type, bound to an `Obj` or a symbolic value: called through the tables."""
@@ -232,9 +253,21 @@ class DictFacet:
         self.obj.world.touch(self.obj)
         if self._holds(key, value):
             return
+        if self.writes.get(key) is DELETED:
+            self.native()  # it comes last now
         self.dirty = True
         self.obj.world.mark(self.obj)
         (self.writes if self.shadow is None else self.shadow)[key] = value
+
+    def net(self) -> None:
+        """Forget writes that put back what was there, where they did not change the order."""
+        if self.shadow is None:
+            for key in [k for k, v in self.writes.items() if v is not DELETED and self.reads.get(k) is v]:
+                del self.writes[key]
+            self.dirty = bool(self.writes)
+        elif len(self.shadow) == len(self.original):
+            pairs = zip(self.shadow.items(), self.original.items(), strict=True)
+            self.dirty = not all(a is b and x is y for (a, x), (b, y) in pairs)
 
     def _holds(self, key: Any, value: Any) -> bool:
         """Whether that is the item already (`d[k] += 1` on a tensor puts the same object back)."""

@@ -285,6 +285,20 @@ class World:
         self.marked.setdefault(obj)
         self.writes += 1
 
+    def changes(self) -> dict[Obj, tuple[Any, ...]]:
+        """What changes of each object, writes that put back what was there left out."""
+        for obj in self.marked:
+            obj.net()
+        return {o: o.content() for o in self.marked if o.dirty}
+
+    def changed_since(self, before: dict[Obj, tuple[Any, ...]]) -> bool:
+        """Whether something changes besides what `changes` said before."""
+        now = self.changes()
+        return now.keys() != before.keys() or any(
+            len(v) != len(before[o]) or any(x is not y for x, y in zip(v, before[o], strict=True))
+            for o, v in now.items()
+        )
+
     def obj_for(self, value: Any, label: str = "") -> Obj:
         """The `Obj` that notes reads and writes of an object that stands for itself (a class, a module, globals, a function)."""
         known = self.memo.get(id(value))

@@ -16,6 +16,9 @@ for _found in pkgutil.iter_modules(folder):
     if _found.name not in ("harness", "standalone", "random_programs") and not _found.name.startswith("test_"):
         importlib.import_module(f"{package}.{_found.name}")
 
+EVERYWHERE = ("across_breaks", "needless", "stale")
+"""The files whose programs run with every backend."""
+
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_program(program: Any) -> None:
@@ -23,7 +26,9 @@ def test_program(program: Any) -> None:
 
 
 @pytest.mark.parametrize("backend", ["aot_eager", "tapescope"])
-@pytest.mark.parametrize("program", [p for p in PROGRAMS if "across_breaks" in p.name], ids=lambda p: p.name)
-def test_across_breaks(program: Any, backend: str) -> None:
-    """What reaches over a break, with backends whose graphs have a tape of their own."""
+@pytest.mark.parametrize(
+    "program", [p for p in PROGRAMS if p.name.partition(".")[0] in EVERYWHERE], ids=lambda p: p.name
+)
+def test_with_compiled_backends(program: Any, backend: str) -> None:
+    """With backends whose graphs have a tape of their own."""
     check(program, backend)
