@@ -15,11 +15,12 @@ from ..schedule.anchors import FLOATING_KINDS, through
 from ..schedule.groups import Group, Index, operand_index, picked
 from ..values import Value, canonical
 from .form import Buffer, Fold, Kernel, Let, Loop, Start, Store, Update
+from .guess import MEMORY_SPEED, duration
 from .index import ONE, ZERO, Arithmetic, Ix, divided, ix, product, replace, var
-from .scalar import COST, Scalar, lit, substitute
+from .scalar import BYTES, COST, Scalar, lit, substitute
 
-SMALL_WORK = 1 << 15
-"""Operations below which a kernel is one chunk."""
+ALONE = 15_000
+"""Nanoseconds, guessed, below which a kernel is one part: waking another core takes about as long."""
 
 CHUNKS = 8
 
@@ -807,11 +808,12 @@ class _Emitter:
             k.chunks = 1
             return
         n = k.grid.size.number
-        whole = product(self.b.ranges.values()).number
-        cost = max(1, sum(COST.get(s.op, 1) for s in self.b.scalars() if s.args))
         chunks = CHUNKS
-        if whole is not None and whole * cost < SMALL_WORK:
-            chunks = 1
+        whole = product(self.b.ranges.values()).number
+        if whole is not None:
+            moved = sum((x.size.number or whole) * BYTES.get(x.dtype, 8) for x in self.buffers.values())
+            if max(duration(k.body), moved / MEMORY_SPEED) < ALONE:
+                chunks = 1
         if n is not None:
             chunks = max(1, min(chunks, n))
         if k.combines and n is not None and not k.grid.lanes:

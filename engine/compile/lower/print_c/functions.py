@@ -100,12 +100,38 @@ struct ts_context {
   void (*parallel)(ts_kernel, ts_context *, int64_t);   /* runs the parts of a kernel */
   void (*sgemm)(int, int, int, int64_t, int64_t, int64_t, float, const float *, int64_t, const float *, int64_t, float, float *, int64_t);
   void (*dgemm)(int, int, int, int64_t, int64_t, int64_t, double, const double *, int64_t, const double *, int64_t, double, double *, int64_t);
-  char **objects;                                       /* arrays of this call, as Python objects */
-  const int64_t *places;                                /* their numbers in the table */
-  int64_t count, header;                                /* how many, and where such an object holds its address */
+  int (*threads)(int);                                  /* sets the threads of products, and says how many they were */
+  const int64_t *places, *want, *bytes, *written;       /* of the arrays of a call: numbers in the table, layouts, sizes, which are written */
+  int64_t count, given, writes, header, kind;           /* arrays, those of them given; written ones; where objects hold address and type */
+  char *type;                                           /* the type that arrays must have */
 };
-TS_INLINE void ts_bind(ts_context *x) {
-  for (int64_t i = 0; i < x->count; i++) x->m[x->places[i]] = *(char **)(x->objects[i] + x->header);
+enum { TS_DONE, TS_BAD_INDEX, TS_OTHER_LAYOUT, TS_SHARED };
+#define TS_ANY INT64_MIN
+/* Takes the addresses of a call's arrays; what is given must lie as the code was made for, and nothing share memory with what is written. */
+static int ts_bind(ts_context *x, char **objects) {
+  const int64_t *want = x->want;
+  for (int64_t i = 0; i < x->count; i++) {
+    const char *o = objects[i];
+    if (i < x->given) {
+      if (*(char **)(o + x->kind) != x->type) return TS_OTHER_LAYOUT;
+      const int64_t rank = *want++, *sizes = *(int64_t **)(o + x->header + 16), *steps = *(int64_t **)(o + x->header + 24);
+      if (rank != TS_ANY && *(int *)(o + x->header + 8) != rank) return TS_OTHER_LAYOUT;
+      for (int64_t d = 0; d < rank; d++, want += 2)
+        if (sizes[d] != want[0] || (want[1] != TS_ANY && steps[d] != want[1])) return TS_OTHER_LAYOUT;
+    }
+    x->m[x->places[i]] = *(char **)(o + x->header);
+  }
+  for (int64_t w = 0; w < x->writes; w++) {
+    const int64_t i = x->written[w];
+    const char *a = x->m[x->places[i]];
+    int shared = 0;
+    for (int64_t k = 0; k < x->given; k++) {
+      const char *b = x->m[x->places[k]];
+      shared |= (k != i) & (a < b + x->bytes[k]) & (b < a + x->bytes[i]);
+    }
+    if (shared) return TS_SHARED;
+  }
+  return TS_DONE;
 }
 
 TS_INLINE float ts_bits(int32_t i) { union { int32_t i; float f; } u = {i}; return u.f; }

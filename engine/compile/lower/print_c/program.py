@@ -68,7 +68,7 @@ def write(assembly: Assembly, blas: bool) -> File:
     def close() -> None:
         if current:
             name = f"run_{len(out.entries)}"
-            runs.extend([f"void {name}(ts_context *x) {{", "  ts_bind(x);", *current, "}", ""])
+            runs.extend([f"int {name}(ts_context *x, char **objects) {{", *_BEGIN, *current, *_END, "}", ""])
             out.entries.append((name, list(steps)))
             current.clear()
             steps.clear()
@@ -110,9 +110,21 @@ def write(assembly: Assembly, blas: bool) -> File:
         current.append(f"  step_{k}(x);")
         steps.append(k)
     close()
-    out.text = "\n".join([*lines, *tables, "", "void bind(ts_context *x) { ts_bind(x); }", *runs])
+    out.text = "\n".join([*lines, *tables, "", "int bind(ts_context *x, char **objects) { return ts_bind(x, objects); }", *runs])
     return out
 
+
+_BEGIN = [
+    "  const int refused = objects ? ts_bind(x, objects) : TS_DONE;",
+    "  if (refused) return refused;",
+    "  const int threads = x->threads ? x->threads(1) : 0; /* products are spread over the threads of kernels */",
+]
+_END = [
+    "  if (x->threads) x->threads(threads);",
+    "  const int bad = x->bad ? TS_BAD_INDEX : TS_DONE;",
+    "  x->bad = 0;",
+    "  return bad;",
+]
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 

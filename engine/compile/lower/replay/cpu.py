@@ -38,19 +38,46 @@ class Context(ctypes.Structure):
     _fields_ = [
         ("m", ctypes.c_void_p), ("s", ctypes.c_void_p), ("n", ctypes.c_void_p), ("g", ctypes.c_void_p), ("bad", ctypes.c_int64),
         ("parallel", ctypes.c_void_p), ("sgemm", ctypes.c_void_p), ("dgemm", ctypes.c_void_p),
-        ("objects", ctypes.c_void_p), ("places", ctypes.c_void_p), ("count", ctypes.c_int64), ("header", ctypes.c_int64),
+        ("threads", ctypes.c_void_p), ("places", ctypes.c_void_p), ("want", ctypes.c_void_p), ("bytes", ctypes.c_void_p),
+        ("written", ctypes.c_void_p), ("count", ctypes.c_int64), ("given", ctypes.c_int64), ("writes", ctypes.c_int64),
+        ("header", ctypes.c_int64), ("kind", ctypes.c_int64), ("type", ctypes.c_void_p),
     ]  # fmt: skip
 
 
 def _header() -> int | None:
-    """Where a numpy array object holds the address of its elements; None where that is not where it is expected."""
+    """Where an array object holds the address of its elements, then its rank, sizes and steps; None where that is not as expected."""
     at = object.__basicsize__
-    probe = np.zeros(3)
-    found = ctypes.c_void_p.from_address(id(probe) + at).value
-    return at if found == probe.ctypes.data else None
+    probe = np.zeros((3, 5), np.int16)
+    items = (probe, at)
 
+    def word(address: int) -> int | None:
+        return ctypes.c_void_p.from_address(address).value
+
+    def pair(address: int) -> list[int]:
+        return list((ctypes.c_int64 * 2).from_address(word(address) or 0))
+
+    if ctypes.sizeof(ctypes.c_void_p) != 8 or word(id(items) + ITEMS) != id(probe):
+        return None
+    if word(id(probe) + at) != probe.ctypes.data or word(id(probe) + KIND) != id(np.ndarray):
+        return None
+    start = id(probe) + at
+    if ctypes.c_int.from_address(start + 8).value != 2:
+        return None
+    return at if pair(start + 16) == [3, 5] and pair(start + 24) == [10, 2] else None
+
+
+KIND = object.__basicsize__ - ctypes.sizeof(ctypes.c_void_p)
+"""Where an object holds its type."""
+
+ITEMS = tuple.__basicsize__
+"""Where a tuple holds its first item."""
 
 HEADER = _header()
+
+DONE, BAD_INDEX, OTHER_LAYOUT, SHARED = range(4)
+"""What a call of generated code answers; in the last two cases nothing has happened."""
+
+ANY = -(1 << 63)
 
 
 @dataclass
@@ -63,7 +90,9 @@ class Prepared:
     context: Context
     made: list[tuple[int, tuple[int, ...], np.dtype, tuple[int, ...] | None]] = field(default_factory=list)
     keep: list[Any] = field(default_factory=list)
-    objects: Any = None
+    expected: list[tuple[int, ...] | None] = field(default_factory=list)
+    """Of every given array its byte strides; None where they do not matter."""
+
     numbers: Any = None
     address: int = 0
 
@@ -94,7 +123,7 @@ class Segment(Outputs):
         self.numbers = [(v.data, place) for v, place in assembly.numbers.items()]
         self.plan = self._plan_results()
         self.is_flat = self.program.structure == list(range(len(self.plan)))
-        self.strides = [self._expected(i) for i, _ in self.bound]
+        self.where = [i for i, _ in self.bound]
         self.static = not self.symbols
         self.launches = 0
         self.times: dict[int, deque[float]] = {}
@@ -103,17 +132,14 @@ class Segment(Outputs):
         self.one = self._prepare(()) if self.static else None
         self.first_places = first
 
-    def _expected(self, i: int) -> tuple[int, ...] | None:
-        """Byte strides that an input must have, None where they depend on sizes."""
+    def _expected(self, i: int, values: dict[str, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The shape and the byte strides that an input must have."""
         v = self.program.inputs[i]
         assert v is not None
         steps = v.strides if v.strides is not None else canonical(v.shape)
-        if any(s.number is None for s in (*steps, *v.shape)):
-            return None
-        if any(n.number == 0 for n in v.shape):
-            return None
         size = BYTES.get(v.dtype, 0)
-        return tuple((s.number or 0) * size if n.number != 1 else -1 for s, n in zip(steps, v.shape, strict=True))
+        shape = tuple(evaluate(n, values) for n in v.shape)
+        return shape, tuple(evaluate(s, values) * size for s in steps)
 
     # -- preparing ------------------------------------------------------------------------------
 
@@ -125,7 +151,7 @@ class Segment(Outputs):
             if k in entries:
                 name, steps = entries[k]
                 function = getattr(self.library, name)
-                function.argtypes, function.restype = [ctypes.c_void_p], None
+                function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_void_p], ctypes.c_int
                 out.append((function, steps))
             elif k in self.file.python:
                 out.append((None, [k]))
@@ -188,18 +214,35 @@ class Segment(Outputs):
                 order = tuple(sorted(range(v.rank), key=lambda d: -(v.strides[d].number or 0)))  # type: ignore[index]
             p.made.append((k, shape, np.dtype(NUMPY[v.dtype]), order))
         places = [s for _, s in self.bound] + [a.slots[a.root(self._result(k))] for k, *_ in p.made]
-        p.objects = (ctypes.c_void_p * max(1, len(places)))()
         where = (ctypes.c_int64 * max(1, len(places)))(*places)
+        want, sizes_, position = [], [], {}
+        for j, i in enumerate(self.where):
+            shape, strides = self._expected(i, values)
+            v = self.program.inputs[i]
+            assert v is not None
+            count = int(np.prod(shape, dtype=np.int64))
+            position[i] = j
+            if v.dtype not in BYTES or not count:  # memory that no kernel reads
+                p.expected.append(None)
+                want.append(ANY)
+                sizes_.append(0)
+                continue
+            p.expected.append(strides)
+            want.append(len(shape))
+            for d, step in zip(shape, strides, strict=True):
+                want += [d, ANY if d == 1 else step]
+            sizes_.append(BYTES[v.dtype] + sum((d - 1) * t for d, t in zip(shape, strides, strict=True)))
+        written = [position[i] for i in self.program.written if i in position]
         c = p.context
         c.m, c.n, c.g = ctypes.addressof(table), ctypes.addressof(n), ctypes.addressof(g)
         c.parallel, (c.sgemm, c.dgemm) = self.parallel, self.blas
-        c.objects, c.places, c.count, c.header = (
-            ctypes.addressof(p.objects),
-            ctypes.addressof(where),
-            len(places),
-            HEADER or 0,
-        )
-        p.keep += [n, g, where]
+        tables = [(ctypes.c_int64 * max(1, len(x)))(*x) for x in (want, sizes_, written)]
+        c.places, (c.want, c.bytes, c.written) = ctypes.addressof(where), map(ctypes.addressof, tables)
+        c.count, c.given, c.writes = len(places), len(self.bound), len(written)
+        c.header, c.kind, c.type = HEADER or 0, KIND, id(np.ndarray)
+        if self.one_thread is not None and any(step.kind == "product" for step in a.steps):
+            c.threads = ctypes.cast(self.one_thread, ctypes.c_void_p).value
+        p.keep += [n, g, where, *tables]
         p.numbers = g
         p.address = ctypes.addressof(c)
         if len(self.prepared) > 32:
@@ -216,65 +259,58 @@ class Segment(Outputs):
 
     def __call__(self, *tensors: Any) -> Any:
         with self.lock:
-            if self.one_thread is None:
-                return self._run(tensors)
-            # Products are spread over the threads of kernels: BLAS itself runs in one.
-            before = self.one_thread(1)
-            try:
-                return self._run(tensors)
-            finally:
-                self.one_thread(before)
+            return self._run(tensors)
 
     def _run(self, tensors: tuple[Any, ...]) -> Any:
         p = self.one or self._prepare(self.sizes(tensors))
-        arrays = [tensors[i]._data for i, _ in self.bound]
-        back: list[tuple[np.ndarray, np.ndarray]] = []
-        for j, (array, wanted) in enumerate(zip(arrays, self.strides, strict=True)):
-            if wanted is not None and array.strides != wanted:
-                arrays[j] = self._laid_out(j, array, wanted, back)
-            elif wanted is None:
-                arrays[j] = self._laid_out_for(j, array, p, back)
-        fresh = [
-            np.empty(shape, dtype) if order is None else _ordered(shape, dtype, order)
-            for _, shape, dtype, order in p.made
-        ]
-        count = len(arrays) + len(fresh)
-        p.objects[0:count] = [*map(id, arrays), *map(id, fresh)]
+        fresh = self._fresh(p)
         for i, g in self.numbers:
             p.numbers[g] = float(tensors[i])
-        p.context.count = count
-        if bus.launch or self.timing:
-            locals_ = self._timed(p, arrays, fresh)
-        elif len(self.stretches) == 1 and self.stretches[0][0] is not None:
-            self.stretches[0][0](p.address)
-            locals_ = {}
-        else:
-            locals_ = self._mixed(p, arrays, fresh)
-        if p.context.bad:
-            p.context.bad = 0
-            raise IndexError("index out of range in self")
+        arrays = [tensors[i]._data for i in self.where]
+        state, held = self._steps(p, arrays, fresh)
+        back: list[tuple[np.ndarray, np.ndarray]] = []
+        if state == OTHER_LAYOUT:
+            for j, wanted in enumerate(p.expected):
+                arrays[j] = self._laid_out(j, arrays[j], wanted, back)
+            state, held = self._steps(p, arrays, fresh)
+        if state != DONE:
+            raise self._refused(state)
         self.launches += 1
         for target, source in back:
             np.copyto(target, source)
-        return self._results(tensors, p, fresh, locals_)
+        return self._results(tensors, p, fresh, held)
 
-    def _laid_out(self, j: int, array: np.ndarray, wanted: tuple[int, ...], back: Any) -> np.ndarray:
-        if all(w == -1 or w == s for w, s in zip(wanted, array.strides, strict=True)) or not array.size:
+    @staticmethod
+    def _refused(state: int) -> Exception:
+        if state == BAD_INDEX:
+            return IndexError("index out of range in self")
+        if state == SHARED:
+            return ValueError("an argument that is written to shares memory with another argument")
+        return ValueError("an argument is not the array that this code was made for")
+
+    def _fresh(self, p: Prepared) -> list[np.ndarray]:
+        """Memory of the results of one call."""
+        return [
+            np.empty(shape, dtype) if order is None else _ordered(shape, dtype, order)
+            for _, shape, dtype, order in p.made
+        ]
+
+    def _steps(
+        self, p: Prepared, arrays: list[np.ndarray], fresh: list[np.ndarray]
+    ) -> tuple[int, dict[int, np.ndarray]]:
+        """Run on arrays: what came of it, and arrays by slot where steps in Python made some."""
+        objects = (*arrays, *fresh)
+        if bus.launch or self.timing:
+            return self._timed(p, objects)
+        if len(self.stretches) == 1 and self.stretches[0][0] is not None:
+            return self.stretches[0][0](p.address, id(objects) + ITEMS), {}
+        return self._mixed(p, objects)
+
+    def _laid_out(self, j: int, array: np.ndarray, wanted: tuple[int, ...] | None, back: Any) -> np.ndarray:
+        array = np.asarray(array)
+        if wanted is None or all(n == 1 or w == s for n, w, s in zip(array.shape, wanted, array.strides, strict=True)):
             return array
         return self._moved(j, array, back)
-
-    def _laid_out_for(self, j: int, array: np.ndarray, p: Prepared, back: Any) -> np.ndarray:
-        v = self.program.inputs[self.bound[j][0]]
-        assert v is not None
-        values = dict(
-            zip(self.symbols, (ctypes.c_int64 * max(1, len(self.symbols))).from_address(p.context.n), strict=False)
-        )
-        steps = v.strides if v.strides is not None else canonical(v.shape)
-        good = all(
-            n == 1 or evaluate(s, values) * array.itemsize == t
-            for n, s, t in zip(array.shape, steps, array.strides, strict=True)
-        )
-        return array if good or not array.size else self._moved(j, array, back)
 
     def _moved(self, j: int, array: np.ndarray, back: Any) -> np.ndarray:
         """A copy of an input in the memory order that was compiled for; written inputs are copied back."""
@@ -295,15 +331,14 @@ class Segment(Outputs):
     timing = False
     """Whether every step is timed."""
 
-    def _timed(self, p: Prepared, arrays: list[np.ndarray], fresh: list[np.ndarray]) -> dict[int, np.ndarray]:
+    def _timed(self, p: Prepared, objects: tuple[np.ndarray, ...]) -> tuple[int, dict[int, np.ndarray]]:
         """The steps one by one, each timed and told to listeners."""
         a = self.assembly
-        held: dict[int, np.ndarray] = {s: x for (_, s), x in zip(self.bound, arrays, strict=True)}
-        for (k, *_), x in zip(p.made, fresh, strict=True):
-            held[a.slots[a.root(self._result(k))]] = x
-        bind = self.library.bind
-        bind.argtypes, bind.restype = [ctypes.c_void_p], None
-        bind(p.address)
+        state = self._bind(p, objects)
+        held = self._held(p, objects)
+        if state != DONE:
+            return state, held
+        before = self.one_thread(1) if self.one_thread is not None else 0
         for k, step in enumerate(a.steps):
             began = time.perf_counter()
             if k in self.file.python:
@@ -316,28 +351,35 @@ class Segment(Outputs):
             self.times.setdefault(k, deque(maxlen=64)).append(seconds)
             if bus.launch:
                 tell_launch(step, k, "cpu", seconds)
-        return held
+        if self.one_thread is not None:
+            self.one_thread(before)
+        bad, p.context.bad = p.context.bad, 0
+        return (BAD_INDEX if bad else DONE), held
 
     # -- steps in Python ------------------------------------------------------------------------
 
-    def _mixed(self, p: Prepared, arrays: list[np.ndarray], fresh: list[np.ndarray]) -> dict[int, np.ndarray]:
+    def _bind(self, p: Prepared, objects: tuple[np.ndarray, ...]) -> int:
+        bind = self.library.bind
+        bind.argtypes, bind.restype = [ctypes.c_void_p, ctypes.c_void_p], ctypes.c_int
+        return bind(p.address, id(objects) + ITEMS)
+
+    def _held(self, p: Prepared, objects: tuple[np.ndarray, ...]) -> dict[int, np.ndarray]:
+        """The arrays of a call by slot."""
         a = self.assembly
-        held: dict[int, np.ndarray] = {s: x for (_, s), x in zip(self.bound, arrays, strict=True)}
-        for (k, *_), x in zip(p.made, fresh, strict=True):
-            held[a.slots[a.root(self._result(k))]] = x
-        first = True
-        count = p.context.count
+        places = [*[s for _, s in self.bound], *[a.slots[a.root(self._result(k))] for k, *_ in p.made]]
+        return dict(zip(places, objects, strict=True))
+
+    def _mixed(self, p: Prepared, objects: tuple[np.ndarray, ...]) -> tuple[int, dict[int, np.ndarray]]:
+        held = self._held(p, objects)
+        state = self._bind(p, objects)
+        if state != DONE:
+            return state, held
         for function, steps in self.stretches:
-            if function is not None:
-                p.context.count = count if first else 0
-                function(p.address)
-                first = False
-                continue
-            if first:
-                for s, x in held.items():
-                    p.table[s] = x.ctypes.data
-            self._python(p, a.steps[steps[0]], held)
-        return held
+            if function is None:
+                self._python(p, self.assembly.steps[steps[0]], held)
+            elif state := function(p.address, None):
+                break
+        return state, held
 
     def _array(self, p: Prepared, v: Value, held: dict[int, np.ndarray]) -> np.ndarray:
         """The memory of a value as an array of its shape."""

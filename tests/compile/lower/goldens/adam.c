@@ -41,8 +41,14 @@ void step_0(ts_context *x) {
   k0_lerp_addcmul_addcdiv(x, 0, 1);
 }
 
-void bind(ts_context *x) { ts_bind(x); }
-void run_0(ts_context *x) {
-  ts_bind(x);
+int bind(ts_context *x, char **objects) { return ts_bind(x, objects); }
+int run_0(ts_context *x, char **objects) {
+  const int refused = objects ? ts_bind(x, objects) : TS_DONE;
+  if (refused) return refused;
+  const int threads = x->threads ? x->threads(1) : 0; /* products are spread over the threads of kernels */
   step_0(x);
+  if (x->threads) x->threads(threads);
+  const int bad = x->bad ? TS_BAD_INDEX : TS_DONE;
+  x->bad = 0;
+  return bad;
 }

@@ -80,26 +80,30 @@ static const int32_t s0[] = {0, 1, 2, 4, 6, 5, 7, 8, 3};
 void step_0(ts_context *x) {
   x->s = s0;
   {
-    x->parallel(k0_mean_rsqrt_mul_sum, x, 8);
+    k0_mean_rsqrt_mul_sum(x, 0, 1);
     const float *restrict w0 = (const float *)x->m[6];
     float *restrict b3_ = (float *)x->m[4];
     for (int64_t i = 0; i < 64; i++) {
       float v = w0[i];
-      for (int64_t c = 1; c < 8; c++) v = v + w0[i + c * 64];
       b3_[i] = (float)v;
     }
     const float *restrict w1 = (const float *)x->m[7];
     float *restrict b5_ = (float *)x->m[5];
     for (int64_t i = 0; i < 64; i++) {
       float v = w1[i];
-      for (int64_t c = 1; c < 8; c++) v = v + w1[i + c * 64];
       b5_[i] = (float)v;
     }
   }
 }
 
-void bind(ts_context *x) { ts_bind(x); }
-void run_0(ts_context *x) {
-  ts_bind(x);
+int bind(ts_context *x, char **objects) { return ts_bind(x, objects); }
+int run_0(ts_context *x, char **objects) {
+  const int refused = objects ? ts_bind(x, objects) : TS_DONE;
+  if (refused) return refused;
+  const int threads = x->threads ? x->threads(1) : 0; /* products are spread over the threads of kernels */
   step_0(x);
+  if (x->threads) x->threads(threads);
+  const int bad = x->bad ? TS_BAD_INDEX : TS_DONE;
+  x->bad = 0;
+  return bad;
 }
