@@ -30,6 +30,7 @@ class CaptureCollector:
         self._breaks: list[dict[str, Any]] = []
         self._guards: list[dict[str, Any]] = []
         self._calls: dict[tuple[str, str], dict[str, Any] | None] = {}
+        self._latest: dict[tuple[str, str], Callable[[], dict[str, Any] | None]] = {}
         self._changed = False
         self._stop: Callable[[], None] = lambda: None
         self._forget = when_imported(ENGINE, self._connect)
@@ -52,8 +53,11 @@ class CaptureCollector:
             )
             known["segments"][record.segment] = record.capture
             self._calls[record.function, record.segment] = calling_place()
+            self._latest[record.function, record.segment] = record._latest
             while len(self._functions) > MOST:
-                del self._functions[next(iter(self._functions))]
+                oldest = next(iter(self._functions))
+                for segment in self._functions.pop(oldest)["segments"]:
+                    self._latest.pop((oldest, segment), None)
         elif record.kind == "graph_break":
             entry = record.to_json()
             entry.pop("kind")
@@ -71,6 +75,10 @@ class CaptureCollector:
 
     def end(self, cell: str | None) -> None:
         """A cell is over: send what there is, where it changed."""
+        for (function, segment), latest in self._latest.items():
+            if (capture := latest()) is not None:
+                self._functions[function]["segments"][segment] = capture
+                self._changed = True
         if not self._changed:
             return
         self._changed = False

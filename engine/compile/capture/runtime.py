@@ -397,9 +397,10 @@ class Compiled:
 
     def tell(self, entry: Entry) -> None:
         if bus.segment:
-            from .story import segment_json
+            from .story import Latest, segment_json
 
-            bus.publish(SegmentCaptured(self.name, entry.id, entry.source, entry.seconds, segment_json(self, entry)))
+            told, latest = segment_json(self, entry), Latest(self, entry)
+            bus.publish(SegmentCaptured(self.name, entry.id, entry.source, entry.seconds, told, latest))
         if bus.graph_break and entry.exit.kind == "break":
             e = entry.exit
             bus.publish(GraphBroken(self.name, entry.id, e.break_id, e.category, e.reason, e.hint, e.source, e.values))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 from ...device import device as Device
 from ...dtypes import dtype as DType
@@ -115,10 +116,14 @@ def segment_json(compiled: Compiled, entry: Entry) -> dict[str, Any]:
 
 
 class Latest:
-    """Tells a segment again once something has been added to it: a segment that follows, or kernels. Keeps neither alive."""
+    """Tells a segment again once something has been added to it: a segment that follows, or kernels.
+
+    The function is kept alive until it has been asked once: one that is called and dropped in a line has kernels as well.
+    """
 
     def __init__(self, compiled: Compiled, entry: Entry) -> None:
-        self._compiled, self._entry = weakref.ref(compiled), weakref.ref(entry)
+        self._kept: Compiled | None = compiled
+        self._compiled, self._id = ref(compiled), entry.id
         self._told = self._state(entry)
 
     @staticmethod
@@ -127,7 +132,8 @@ class Latest:
         return len(entry.following), len(segments()) if segments is not None else 0
 
     def __call__(self) -> dict[str, Any] | None:
-        compiled, entry = self._compiled(), self._entry()
+        compiled, self._kept = self._compiled(), None
+        entry = compiled.by_id.get(self._id) if compiled is not None else None
         if compiled is None or entry is None or (now := self._state(entry)) == self._told:
             return None
         self._told = now
