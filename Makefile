@@ -8,10 +8,11 @@ PYTEST_ARGS ?=
 CONFORMANCE := ../shared/conformance
 CASES_ARGS ?=
 OPINFO_ARGS ?=
+LESSONS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format docs bench conformance system clean
+.PHONY: help run test lint format docs recordings bench conformance system clean
 
 help:
 	@echo 'make run          open the terminal app on $(FILE) (FILE=... for another notebook)'
@@ -19,6 +20,7 @@ help:
 	@echo 'make lint         ruff, pyright and the import contracts'
 	@echo 'make format       let ruff lay out the code'
 	@echo 'make docs         build the documentation as a web site, in build/site'
+	@echo 'make recordings   run the lessons and keep what they did in build/recordings, for the playground'
 	@echo 'make bench        run the benchmarks'
 	@echo 'make conformance  hold the engine against PyTorch (installs torch 2.13.0, large; CASES_ARGS=, OPINFO_ARGS=)'
 	@echo 'make clean        remove the virtual environments and what was built'
@@ -45,6 +47,10 @@ format: $(VENV)/.dev
 docs: $(VENV)/.docs
 	@for page in breaks operators reference; do $(BIN)/python docs/make_$$page.py || exit 1; done
 	@$(BIN)/python docs/site/build.py
+
+# `tapescope playground build OUT --recordings build/recordings` takes them.  LESSONS=02_backward for some.
+recordings: $(VENV)/.run
+	@$(BIN)/tapescope playground record build/recordings $(LESSONS)
 
 system:
 	@sh tests/system-packages.sh
@@ -78,8 +84,8 @@ $(VENV)/.run: $(VENV)/.made pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.made pyproject.toml
 	@echo 'Installing tapescope with the tools for tests and lint ...' >&2
-	@$(BIN)/python -m pip install -qq --editable '.[test,lint]'
-	@touch $@ $(VENV)/.run
+	@$(BIN)/python -m pip install -qq --editable '.[test,lint,docs]'
+	@touch $@ $(VENV)/.run $(VENV)/.docs
 
 $(VENV)/.docs: $(VENV)/.made pyproject.toml
 	@echo 'Installing tapescope with what builds its documentation ...' >&2

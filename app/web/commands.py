@@ -18,8 +18,8 @@ def _say(line: str) -> None:
 
 
 def playground_arguments(parser: argparse.ArgumentParser) -> None:
-    """The two words of `tapescope playground`."""
-    words = parser.add_subparsers(dest="word", metavar="build|serve", required=True)
+    """The three words of `tapescope playground`."""
+    words = parser.add_subparsers(dest="word", metavar="build|serve|record", required=True)
     build = words.add_parser(
         "build", help="make the static site", description="Make the static site.", allow_abbrev=False
     )
@@ -33,6 +33,14 @@ def playground_arguments(parser: argparse.ArgumentParser) -> None:
     serve.add_argument("--port", type=int, default=8765, metavar="N", help="the port (default: 8765; 0: a free one)")
     serve.add_argument("--open", action="store_true", help="open it in the browser")
     _build_options(serve)
+    record = words.add_parser(
+        "record",
+        help="run the lessons and keep recordings of them, for `build --recordings`",
+        description="Run the lessons and keep recordings of them, for `build --recordings`.",
+        allow_abbrev=False,
+    )
+    record.add_argument("out", metavar="FOLDER", help="the folder for the recordings")
+    record.add_argument("names", nargs="*", metavar="LESSON", help="such as 02_backward (default: all of them)")
 
 
 def _build_options(parser: argparse.ArgumentParser) -> None:
@@ -41,13 +49,24 @@ def _build_options(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="a folder with the wheels (numpy for WebAssembly, IPython, ...); no network then",
     )
+    parser.add_argument(
+        "--recordings", metavar="FOLDER", help="recordings that `playground record` made; other lessons are run now"
+    )
     parser.add_argument("--no-recordings", action="store_true", help="do not run the examples while building")
     parser.add_argument("--no-bytecode", action="store_true", help="do not compile Python's modules beforehand")
 
 
 def playground(options: argparse.Namespace) -> int:
     """Carry out `tapescope playground`."""
-    return _build(options) if options.word == "build" else _serve(options)
+    return {"build": _build, "serve": _serve, "record": _record}[options.word](options)
+
+
+def _record(options: argparse.Namespace) -> int:
+    from .recorded import make
+
+    for file in make(Path(options.out), options.names, _say):
+        print(file)
+    return 0
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -58,6 +77,7 @@ def _build(options: argparse.Namespace) -> int:
         Path(options.out),
         package_folder=folder,
         record=not options.no_recordings,
+        recordings=Path(options.recordings) if options.recordings else None,
         bytecode=not options.no_bytecode,
         say=_say,
     )

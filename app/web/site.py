@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..command_error import FAILED, USAGE, CommandError
-from . import bundles, client_build, packages, recording
+from . import bundles, client_build, packages, recorded, recording
 
 Say = Callable[[str], None]
 
@@ -35,7 +35,6 @@ _SOURCE_ONLY = (
     r"|/prompt_toolkit/contrib/"
 )
 """Modules that are seldom imported: their bytecode would only make the site larger."""
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def build(
@@ -43,6 +42,7 @@ def build(
     *,
     package_folder: Path | None = None,
     record: bool | Sequence[str] = True,
+    recordings: Path | None = None,
     bytecode: bool = True,
     say: Say = lambda line: None,
 ) -> Path:
@@ -51,6 +51,7 @@ def build(
     package_folder  where wheels are, before the cache and the network are asked
     record          run the examples to have recordings of them (else they are shown without outputs), or the names of
                     those to run
+    recordings      a folder of recordings made before (recorded.py), used where they are of these very notebooks
     bytecode        ship the libraries compiled where Node is there to compile them: Python then starts sooner
 
     Raises CommandError with a sentence.
@@ -65,7 +66,7 @@ def build(
         shutil.copytree(static, scratch, dirs_exist_ok=True, ignore=shutil.ignore_patterns(client_build.STAMP))
         say("packing Python's files")
         made = _bundles(scratch, wheels, bytecode, say)
-        examples = _examples(scratch, record, say)
+        examples = _examples(scratch, record, recordings, say)
         _finish(scratch, made, examples)
         scratch.chmod(0o755)
         if out.exists():
@@ -147,19 +148,18 @@ def _compile(node: str, pyodide: Path, sources: bundles.Files) -> bundles.Files:
 # -- examples -------------------------------------------------------------------------------------------
 
 
-def _examples(site: Path, record: bool | Sequence[str], say: Say) -> list[dict[str, str]]:
+def _examples(site: Path, record: bool | Sequence[str], recordings: Path | None, say: Say) -> list[dict[str, str]]:
     (site / "examples").mkdir()
     made = []
-    for path in sorted(EXAMPLES.glob("[0-9]*")):
-        if path.suffix not in (".py", ".ipynb"):
-            continue
-        if record is True or (record is not False and path.stem in record):
+    for path in recorded.lessons():
+        taken = recorded.kept(recordings, path)
+        if taken is None and (record is True or (record is not False and path.stem in record)):
             say(f"recording {path.name}")
-            taken, result = recording.record(path, device="cpu")
-            if result.status != "ok":
-                say(f"{path.name} does not run to its end ({_why(taken)}); it is shown without a recorded run")
-                taken = recording.still(path)
-        else:
+            try:
+                taken = recorded.take(path)
+            except CommandError as error:
+                say(f"{error} It is shown without a recorded run.")
+        if taken is None:
             taken = recording.still(path)
         _stable_ids(taken, path.stem)
         text = json.dumps(taken, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
@@ -172,15 +172,6 @@ def _examples(site: Path, record: bool | Sequence[str], say: Say) -> list[dict[s
             }
         )  # fmt: skip
     return made
-
-
-def _why(taken: dict[str, Any]) -> str:
-    """The error in a recording, in a line."""
-    for cell in taken["notebook"]["cells"]:
-        for output in cell.get("outputs", ()):
-            if output["output_type"] == "error":
-                return f"{output['ename']}: {output['evalue']}"
-    return "no error was told"
 
 
 def _stable_ids(taken: dict[str, Any], stem: str) -> None:

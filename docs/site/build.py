@@ -2,7 +2,8 @@
 
 MkDocs wants all pages below one folder and a configuration beside it, but the pages of this project link to the README, to
 notebooks and to sources as well. So the pages are copied to a staging folder, what they link to outside of docs/ is copied
-along, links are turned to the copies, and the navigation is written from `NAVIGATION`. The finished site asks no other
+along, links are turned to the copies, and the navigation is written from `NAVIGATION`. A lesson becomes a page to read, with its file
+to download. The finished site asks no other
 server for anything (no fonts, no scripts): `foreign_requests` looks at every file for that.
 """
 
@@ -21,6 +22,7 @@ DOCS = ROOT / "docs"
 
 NAVIGATION: dict[str, tuple[str, ...]] = {
     "Tutorial": ("tutorial/terminal.md", "tutorial/browser.md"),
+    "Lessons": ("examples/[0-9]*.py",),
     "How-to": (
         "howto/own-data.md", "howto/save-and-load.md", "howto/move-a-project.md", "howto/share.md", "howto/gpu.md",
         "howto/jupyter.md", "howto/processes.md", "howto/onnx.md", "terminal-app.md", "playground.md",
@@ -84,7 +86,9 @@ def pages() -> list[Path]:
 
 def _chapter(entries: tuple[str, ...]) -> Iterator[Path]:
     for entry in entries:
-        if entry.endswith("/*"):
+        if entry.startswith("examples/"):
+            yield from sorted(ROOT.glob(entry))
+        elif entry.endswith("/*"):
             folder = DOCS / entry[:-2]
             yield from sorted(folder.glob("*.md"), key=lambda p: (p.name != "README.md", p.name))
         elif (path := DOCS / entry).exists() or (path := ROOT / entry).exists():
@@ -96,7 +100,31 @@ def staged(path: Path) -> str:
     if path.is_relative_to(DOCS):
         return path.relative_to(DOCS).as_posix()
     name = path.relative_to(ROOT).as_posix()
+    if is_lesson(path):
+        return f"lessons/{path.stem}.md"
     return f"project/{name}" if path.suffix == ".md" else f"source/{name}"
+
+
+def is_lesson(path: Path) -> bool:
+    """Whether it is one of the numbered notebooks."""
+    return path.parent == ROOT / "examples" and path.suffix == ".py" and path.stem[:2].isdigit()
+
+
+def lesson_page(path: Path, file: str) -> str:
+    """A notebook in percent format as a page to read; `file` is the address of the notebook itself."""
+    parts = []
+    for cell in re.split(r"(?m)^# %%", path.read_text(encoding="utf-8"))[1:]:
+        head, _, body = cell.partition("\n")
+        if "[markdown]" in head:
+            text = re.sub(r"(?m)^# ?", "", body)
+            parts.append(text.replace("<details>", '<details markdown="1">').strip())
+        else:
+            parts.append(f"```python\n{body.strip()}\n```")
+    note = (
+        f"*A notebook: [download it]({file}), or make a copy of all of them with `tapescope tutorial`. The playground has it in its "
+        "menu, with a recorded run.*"
+    )
+    return "\n\n".join([parts[0], note, *parts[1:]]) + "\n"
 
 
 def stage(folder: Path) -> None:
@@ -111,6 +139,12 @@ def stage(folder: Path) -> None:
         done.add(path)
         place = target / staged(path)
         place.parent.mkdir(parents=True, exist_ok=True)
+        if is_lesson(path):
+            file = target / "source" / path.relative_to(ROOT)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, file)
+            place.write_text(lesson_page(path, os.path.relpath(file, place.parent)), encoding="utf-8")
+            continue
         if path.suffix != ".md":
             shutil.copy(path, place)
             continue
@@ -146,10 +180,12 @@ def outside_code(text: str, change) -> str:
 
 
 def _title(page: Path) -> str:
-    found = re.search(r"(?m)^# (.+)$", page.read_text(encoding="utf-8"))
+    text = page.read_text(encoding="utf-8")
+    found = re.search(r"(?m)^# # (.+)$" if is_lesson(page) else r"(?m)^# (.+)$", text)
     if found is None:
         raise SystemExit(f"{page} has no title (a line that begins with '# ')")
-    return found[1].replace("`", "").replace('"', "'")
+    number = f"{int(page.stem[:2])}. " if is_lesson(page) else ""
+    return number + found[1].replace("`", "").replace('"', "'")
 
 
 FOREIGN = re.compile(

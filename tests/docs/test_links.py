@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from urllib.parse import unquote
 
 import pytest
 
@@ -102,13 +105,48 @@ def test_requests_to_other_servers_are_found(site: ModuleType, tmp_path: Path):
     assert [f.partition(":")[0] for f in site.foreign_requests(tmp_path)] == ["b.html", "c.css"]
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("material") is None,
-    reason="the extra `docs` is not installed; `make docs` builds the site",
-)
-def test_the_site_builds_without_a_warning(tmp_path: Path):
-    done = subprocess.run(
-        [sys.executable, ROOT / "docs" / "site" / "build.py", tmp_path / "site"], capture_output=True, text=True
-    )
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as `make docs` does it."""
+    if importlib.util.find_spec("material") is None:
+        why = "the extra `docs` is not installed; `make test` and `make docs` install it"
+        pytest.fail(why) if os.environ.get("CI") == "true" else pytest.skip(why)
+    out = tmp_path_factory.mktemp("docs") / "site"
+    done = subprocess.run([sys.executable, ROOT / "docs" / "site" / "build.py", out], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "site" / "index.html").exists() and (tmp_path / "site" / "search" / "search_index.json").exists()
+    return out
+
+
+def test_the_site_builds_without_a_warning(built: Path):
+    assert (built / "index.html").exists() and (built / "search" / "search_index.json").exists()
+
+
+HREF = re.compile(r"""<(?:a|link|img|script|object)\b[^>]*?\b(?:href|src|data)=["']?([^"'\s>]+)""")
+IDS = re.compile(r"""\b(?:id|name)=["']?([^"'\s>]+)""")
+
+
+def test_links_of_the_built_site_lead_somewhere(built: Path):
+    """In whatever folder it is served: only relative addresses, to files that are there and anchors that they have."""
+    pages = {p: p.read_text(encoding="utf-8") for p in built.rglob("*.html") if p.name != "404.html"}
+    assert len(pages) > 60
+    anchors = {p: set(IDS.findall(text)) for p, text in pages.items()}
+    broken = []
+    for page, text in pages.items():
+        for address in HREF.findall(text):
+            if re.match(r"(?:[a-z]+:|//)", address):
+                continue
+            path, _, anchor = unquote(address).partition("#")
+            target = (page.parent / path).resolve() if path else page
+            lost = bool(anchor) and anchor not in anchors.get(target, {anchor}) and not anchor.startswith("__")
+            if path.startswith("/") or not target.exists() or lost:
+                broken.append(f"{page.relative_to(built)}: {address}")
+    assert not broken
+
+
+def test_every_page_is_found_by_the_search(built: Path, site: ModuleType):
+    index = json.loads((built / "search" / "search_index.json").read_text(encoding="utf-8"))
+    found = {entry["location"].partition("#")[0] for entry in index["docs"]}
+    named = {p for chapter in site.NAVIGATION.values() for p in site._chapter(chapter)}
+    addresses = {p: site.staged(p).removesuffix(".md").replace("README", "index") + ".html" for p in named}
+    missing = [str(p) for p, address in addresses.items() if address not in found]
+    assert not missing
