@@ -32,6 +32,10 @@ class Choices:
             raise ValueError(f"there is no mode {self.mode!r} for torch.compile; the modes are {', '.join(MODES)}")
 
 
+MISS: Any = object()
+"""What a hot path answers where it does not fit; nothing was done then."""
+
+
 class Unlowered:
     """Runs a graph's primitives one after the other, because of `reason`."""
 
@@ -127,6 +131,33 @@ def have_c() -> bool:
 
 class LoweredFunction(AotFunction):
     """A captured graph whose forward and backward run as generated kernels."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.quick: Callable[..., Any] | None = None
+        """The hot path of one variant, once it was called twice; see `replay/quick.py`."""
+        self.looked: dict[Any, int] = {}
+
+    def __call__(self, *inputs: Any) -> Any:
+        if self.quick is not None:
+            out = self.quick(*inputs)
+            if out is not MISS:
+                return out
+        out = super().__call__(*inputs)
+        if self.quick is None:
+            self._look_for_quick()
+        return out
+
+    def _look_for_quick(self) -> None:
+        """Write the hot path out for a variant that is called again."""
+        from .replay.quick import quick
+
+        for key, variant in self.variants.items():
+            if variant is not None and self.looked.get(key, 0) < 2:
+                self.looked[key] = self.looked.get(key, 0) + 1
+                if self.looked[key] == 2 and (made := quick(self, variant, key)) is not None:
+                    self.quick = made
+                    return
 
     def segments(self) -> list[Any]:
         """The segments of all variants, forward before backward."""

@@ -110,7 +110,9 @@ def write(assembly: Assembly, blas: bool) -> File:
         current.append(f"  step_{k}(x);")
         steps.append(k)
     close()
-    out.text = "\n".join([*lines, *tables, "", "int bind(ts_context *x, char **objects) { return ts_bind(x, objects); }", *runs])
+    out.text = "\n".join(
+        [*lines, *tables, "", "int bind(ts_context *x, char **objects) { return ts_bind(x, objects); }", *runs]
+    )
     return out
 
 

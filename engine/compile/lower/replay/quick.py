@@ -1,0 +1,199 @@
+"""The hot path of a compiled function: one generated Python function that checks its inputs, calls the C once, and hangs up results.
+
+`AotFunction` and `Segment` do the same for every kind of graph; what they look up on each call is written out here for one variant whose
+sizes are numbers, which runs C only, and which leaves nothing to the tape: training steps and functions without gradients. What does
+not fit, now or on a call (another gradient mode, an argument with a hook, memory that is shared), is left to the general way:
+then the function answers `MISS`, and nothing has happened.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....autograd.node import ENGINE_FOLDER
+from ....observe import bus
+from ....state import state
+from ....storage import Storage
+from ....tensor import Tensor
+from ...aot.variant import SpentBackward
+from ..backend import MISS
+from .cpu import DONE, ITEMS, OTHER_LAYOUT, SHARED, Segment
+
+
+def quick(owner: Any, variant: Any, key: Any) -> Callable[..., Any] | None:
+    """The function for one variant of an `AotFunction`, called as that is; None where the general way is needed."""
+    segment = variant.forward
+    segment = getattr(segment, "chosen", None) or segment
+    if not isinstance(segment, Segment) or not segment.static or segment.numbers or len(segment.stretches) != 1:
+        return None
+    if (
+        segment.stretches[0][0] is None
+        or segment.file.python
+        or variant.edge_inputs
+        or variant.differentiable
+        or variant.random
+        or variant.guard is not None
+        or variant.flags
+        or any(history for *_, history in variant.mutated)
+        or variant.tensors_saved
+    ):
+        return None
+    return _Writer(owner, variant, key, segment).function()
+
+
+class _Writer:
+    def __init__(self, owner: Any, variant: Any, key: Any, segment: Segment):
+        self.owner, self.variant, self.key, self.segment = owner, variant, key, segment
+        self.lines: list[str] = []
+        self.space: dict[str, Any] = {
+            "MISS": MISS, "state": state, "bus": bus, "segment": segment, "new": Tensor.__new__, "Tensor": Tensor, "Storage": Storage,
+            "empty": np.empty, "copyto": np.copyto, "run": segment.stretches[0][0], "backend": segment.backend, "lock": segment.lock,
+            "rebuild": variant.rebuild, "again": owner.gm, "Spent": SpentBackward,
+        }  # fmt: skip
+
+    def constant(self, value: Any) -> str:
+        if value is None or value is True or value is False:
+            return repr(value)
+        name = f"K{len(self.space)}"
+        self.space[name] = value
+        return name
+
+    def function(self) -> Callable[..., Any] | None:
+        owner, variant = self.owner, self.variant
+        count = len(owner.examples)
+        self.given = [f"t{i}" for i in range(count)]
+        self.given += [self.constant(owner.gm.constants[n]) for n in owner.constants]
+        self.flat = [*self.given, *[f"{self.given[i]}._grad" for i in variant.grad_inputs]]
+        checks = self._checks()
+        body = self._body()
+        if body is None:
+            return None
+        text = "\n".join(
+            [
+                f"def quick({', '.join(self.given[:count])}):",
+                "    if (",
+                *[f"        {'or ' if k else ''}{c}" for k, c in enumerate(checks)],
+                "    ):",
+                "        return MISS",
+                *["    " + line for line in body],
+            ]
+        )
+        file = f"{ENGINE_FOLDER}generated/quick_{id(self):x}.py"
+        exec(compile(text, file, "exec"), self.space)
+        linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+        made = self.space["quick"]
+        made.text = text
+        return made
+
+    def _checks(self) -> list[str]:
+        """What must not be so: `AotFunction._key`, written out."""
+        owner, variant = self.owner, self.variant
+        enabled, needs, _, *gradients = self.key
+        out = ["state.modes", "state.anomaly", "bus.launch", "segment.timing"]
+        out.append(f"state.grad_enabled is not {enabled}")
+        tensors = [name for name, n in zip(self.given, self._kinds(), strict=True) if n]
+        for k, name in enumerate(tensors):
+            out += [f"{name}._requires_grad is not {needs[k]}", f"{name}._base is not None"]
+            if gradients:
+                out.append(f"{name}._grad is {'' if gradients[0][k] else 'not '}None")
+                if needs[k]:  # others have none that matters, and looking into their dictionary would make them slower
+                    out += [f"{name}._hooks", f"'_kept_accumulator' in {name}.__dict__"]
+        for i in owner.plain:
+            value = owner.examples[i]
+            out += [f"type(t{i}) is not {self.constant(type(value))}", f"t{i} != {self.constant(value)}"]
+        for i in variant.grad_inputs:
+            out += [f"{self.given[i]}._grad._base is not None"]
+        return out
+
+    def _kinds(self) -> list[bool]:
+        """Which of the given values are tensors."""
+        return [i in set(self.variant.memory_inputs) for i in range(len(self.given))]
+
+    def _body(self) -> list[str] | None:
+        segment, variant = self.segment, self.variant
+        p = segment.one
+        assert p is not None
+        arrays = [f"{self.flat[i]}._data" for i in segment.where]
+        makers = []
+        for j, (_, shape, dtype, order) in enumerate(p.made):
+            if order is not None:
+                return None
+            makers.append(f"a{j}")
+            self.lines.append(f"a{j} = empty({shape!r}, {self.constant(dtype)})")
+        out = self.lines
+        out.append(f"objects = ({''.join(f'{a}, ' for a in (*arrays, *makers))})")
+        out += [
+            "with lock:",
+            f"    done = run({p.address}, id(objects) + {ITEMS})",
+            f"if done != {DONE}:",
+            f"    if done == {OTHER_LAYOUT} or done == {SHARED}:",
+            "        return MISS",
+            "    return again(" + ", ".join(self.given[: len(self.owner.examples)]) + ")",
+            "segment.launches += 1",
+        ]
+        made: list[str] = []
+        for k, (kind, what) in enumerate(segment.plan):
+            if kind == "written":
+                i, counted, source = what
+                if source is not None:
+                    if source[0] != "fresh":
+                        return None
+                    array = makers[source[1]]
+                    out.append(f"copyto({self.flat[i]}._data, {array}.reshape({self.flat[i]}._data.shape))")
+                if counted:
+                    out.append(f"{self.flat[i]}._storage.version += 1")
+                made.append(self.flat[i])
+            elif kind == "fresh":
+                where, shape, dtype, moved = what
+                if shape is not None or moved is not None or dtype.rounds:
+                    return None
+                out += [
+                    f"r{k} = new(Tensor)",
+                    f"r{k}._data = {makers[where]}",
+                    f"r{k}._dtype = {self.constant(dtype)}",
+                    f"r{k}._storage = Storage(backend, {makers[where]})",
+                ]
+                made.append(f"r{k}")
+            elif kind == "input":
+                made.append(self.flat[what])
+            elif kind == "plain":
+                made.append(self.constant(what))
+            else:
+                return None
+        for i in variant.spent:
+            out += [f"{made[i]}._requires_grad = True", f"{made[i]}._grad_fn = Spent(None, ())"]
+        for i, o, _ in variant.mutated:
+            if made[o] != self.flat[i]:
+                return None
+            out.append(f"{self.flat[i]}._storage.version += 1")
+        results: list[str] = []
+        for place in variant.places:
+            name = self._place(place, made, results)
+            if name is None:
+                return None
+            results.append(name)
+        for i, place in variant.grads:
+            name = "None" if place is None else self._place(place, made, results)
+            if name is None:
+                return None
+            out.append(f"{self.given[i]}._grad = {name}")
+        if variant.grad_after is not None:
+            out.append(f"state.grad_enabled = {variant.grad_after}")
+        out.append(f"return rebuild([{', '.join(results)}])")
+        return out
+
+    def _place(self, place: Any, made: list[str], results: list[str]) -> str | None:
+        if place.kind == "value":
+            return made[place.index]
+        if place.kind == "plain":
+            return self.constant(place.value)
+        if place.kind == "input":
+            return self.given[place.index]
+        return results[place.index] if place.kind == "same" else None
+
+
+__all__ = ["quick"]
