@@ -2,7 +2,8 @@
 # # Reading handwritten digits
 #
 # This notebook trains a small neural network to tell the digits 0 to 9 apart, and lets you watch what the machine
-# does while it learns. It is ordinary PyTorch code: every line also runs under PyTorch itself.
+# does while it learns. It is ordinary PyTorch code: every line also runs under PyTorch itself. It takes about 20
+# minutes, and before some cells stands a question: answer it for yourself, then run the cell.
 #
 # Run the cells one after the other with **Shift+Enter** (or Ctrl+J, Alt+Enter, F5 where the terminal swallows that
 # key). Two things move while you do:
@@ -54,6 +55,9 @@ print("is a", digits["labels"][0])
 # features into ten scores, one a digit; the highest score wins.
 #
 # The first weights are drawn on the CPU and moved to the device afterwards, for the same reason as above.
+#
+# *Predict:* how many numbers are there to learn? (Each of the 64 features has a weight for every pixel and one number,
+# the bias, that is added.)
 
 
 # %%
@@ -70,6 +74,7 @@ class DigitNet(nn.Module):
 with torch.device("cpu"):
     model = DigitNet()
 model = model.to(device)
+print("numbers to learn:", sum(p.numel() for p in model.parameters()))
 model
 
 # %% [markdown]
@@ -83,7 +88,8 @@ model
 # the first, and at each one asks *how much would the loss change if this changed a little?* What arrives at the
 # weights is their gradient.
 #
-# An untrained network guesses, so the loss should be near `ln(10)`, which is 2.303.
+# *Predict:* an untrained network guesses among ten digits, and this loss is minus the logarithm of the probability that
+# the right digit got. Near which number will it be?
 
 # %%
 scores = model(x_train[:64])
@@ -96,6 +102,9 @@ for name, parameter in model.named_parameters():
     print(f"{name:14} {tuple(parameter.shape)!s:9} largest gradient {largest:.4f}")
 
 # %% [markdown]
+# A tenth for each digit: `-ln(1/10)` is 2.303, and the loss is near it. The gradients are small numbers with the shape of
+# the weights they belong to: where one is positive, more of that weight would make the loss larger.
+#
 # ## The loop
 #
 # Learning is that step, many times: take 64 pictures, compute the loss, walk the tape back, move every weight a
@@ -139,6 +148,8 @@ for epoch in range(1, 26):
 #
 # Now the pictures that the network has never seen. Nothing is to be learned from them, so `torch.no_grad()` says that
 # no tape is needed.
+#
+# *Predict:* a guess would be right once in ten. How often is the network? And which digits will it take for each other?
 
 # %%
 with torch.no_grad():
@@ -151,9 +162,89 @@ for index in (guesses != y_test).nonzero().flatten().tolist()[:5]:
     print(f"  took a {y_test[index].item()} for a {guesses[index].item()}")
 
 # %% [markdown]
-# ## Try
+# ## Exercise 1: one step by hand
 #
-# * Give `hidden` 8 features instead of 64. How far does the accuracy fall?
-# * Leave out `optimizer.zero_grad()`. What happens to the curve, and why?
-# * Put a second `nn.Linear` and `F.relu` into `forward`, and look for its lines on the tape.
-# * Replace `SGD` by `torch.optim.Adam(model.parameters(), lr=0.003)`.
+# `optimizer.step()` is no magic. Write `step(parameters, lr)`: move each parameter against its gradient, by `lr` times the
+# gradient. Do it under `torch.no_grad()`, because the step itself does not belong on the tape, and in place (`-=`), so
+# that the model sees it. Return the parameters.
+#
+# <details><summary>Solution</summary>
+#
+# ```python
+# def step(parameters, lr):
+#     with torch.no_grad():
+#         for p in parameters:
+#             p -= lr * p.grad
+#     return parameters
+# ```
+#
+# </details>
+
+
+# %%
+def step(parameters, lr):
+    return None  # your turn
+
+
+# %%
+with torch.device("cpu"):
+    mine, library = (torch.tensor([1.0, -2.0], requires_grad=True) for _ in range(2))
+for p in (mine, library):
+    (p**2).sum().backward()
+if step([mine], 0.1) is None:
+    print("Exercise 1 waits for you.")
+else:
+    torch.optim.SGD([library], lr=0.1).step()
+    assert mine.is_leaf, "the parameter is the same tensor as before: change it in place, with -="
+    assert not torch.equal(mine, torch.tensor([1.0, -2.0], device="cpu")), "nothing has moved: is it p -= lr * p.grad?"
+    assert torch.allclose(mine, library), (
+        f"from [1, -2] with the gradient [2, -4] and lr 0.1 a step leads to {library.tolist()}, not to {mine.tolist()}"
+    )
+    print("Exercise 1: right.")
+
+# %% [markdown]
+# ## Exercise 2: which digit is the hardest?
+#
+# Write `accuracy_of(digit, guesses, truth)`: how large a part of the pictures of `digit` got the right guess, as a number
+# from 0 to 1. (`truth == digit` is a mask: True where the picture shows that digit. `guesses[mask]` are the guesses for
+# those.)
+#
+# <details><summary>Solution</summary>
+#
+# ```python
+# def accuracy_of(digit, guesses, truth):
+#     mask = truth == digit
+#     return (guesses[mask] == digit).float().mean().item()
+# ```
+#
+# </details>
+
+
+# %%
+def accuracy_of(digit, guesses, truth):
+    return None  # your turn
+
+
+# %%
+shown, said = torch.tensor([3, 3, 5, 3, 5]), torch.tensor([3, 5, 5, 3, 5])
+if accuracy_of(3, said, shown) is None:
+    print("Exercise 2 waits for you.")
+else:
+    found = accuracy_of(3, said, shown)
+    assert abs(found - 2 / 3) < 1e-6, f"of three pictures of a 3 two were read as a 3: that is 0.667, not {found:.3f}"
+    assert accuracy_of(5, said, shown) == 1.0, "both pictures of a 5 were read as a 5; only pictures of the digit count"
+    hardest = min(range(10), key=lambda d: accuracy_of(d, guesses, y_test))
+    print(f"Exercise 2: right. The hardest digit is {hardest}.")
+
+# %% [markdown]
+# ## What to take along
+#
+# * A model is numbers; a loss says how wrong they are; the tape says which way each should move.
+# * Every step records a tape of its own, and `backward()` walks it once.
+# * What was learned is judged on pictures that were not learned from.
+#
+# To try: give `hidden` 8 features instead of 64. Leave out `optimizer.zero_grad()`; what happens to the curve, and why?
+# Put a second `nn.Linear` and `F.relu` into `forward`, and look for its lines on the tape. Replace `SGD` by
+# `torch.optim.Adam(model.parameters(), lr=0.003)`.
+#
+# Next: what `backward()` does, step by step, in `02_backward.py`.

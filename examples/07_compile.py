@@ -79,7 +79,8 @@ print("graphs", story.graph_count, " breaks", story.graph_break_count, " operato
 #
 # ## Finding breaks
 #
-# Here is a training step as one writes it on the first day. Four things in it need the *value* of a tensor now.
+# Here is a loss as one writes it on the first day. Four places in it reach outside of the graph: one prints, and three
+# want the *value* of a tensor now. *Predict:* which?
 
 
 # %%

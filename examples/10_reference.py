@@ -37,12 +37,15 @@ with torch.device("cpu"):
 print("reference against the library, float64:", "below 1e-12" if difference < 1e-12 else difference)
 
 # %% [markdown]
-# Count the operators on its tape. *Predict:* how many of them keep a whole copy of `x`-sized data for backward?
+# Look at its tape. *Predict:* how many tensors of the size of `x` must be kept for backward?
+# (`saved_tensors_hooks` are called for everything that is.)
 
 # %%
-leaf = x.clone().requires_grad_()
-out = reference(leaf, weight, bias)
-seen, waiting, kept = set(), [out.grad_fn], 0
+kept = []
+leaves = [t.clone().requires_grad_() for t in (x, weight, bias)]
+with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t.numel()) or t, lambda t: t):
+    out = reference(*leaves)
+seen, waiting = set(), [out.grad_fn]
 while waiting:
     node = waiting.pop()
     if node is None or node in seen:
@@ -51,8 +54,11 @@ while waiting:
     waiting += [n for n, _ in node.next_functions]
 names = sorted(n.name().split("::")[-1] for n in seen)
 print(len(names), "nodes:", ", ".join(n.replace("Backward0", "") for n in names))
+print("kept tensors of the size of x:", sum(n == x.numel() for n in kept))
 
 # %% [markdown]
+# The square and the division both need `x - mean`, and the product with `weight` needs the normalised rows.
+#
 # ## By hand
 #
 # Let `n` be the normalised row, `r = 1 / sqrt(variance + eps)`, and `h = g * weight` the gradient that arrives at `n`.
@@ -148,6 +154,9 @@ for name, function in (("reference", reference), ("implementation", implementati
     print(f"{name:15} error in float32: {'below 5e-6' if error < 5e-6 else error}")
 
 # %% [markdown]
+# Neither, as far as it matters: both are a few units in the last place off, each in other places. So the tape in float32 is
+# a poor judge of float32; the truth is what float64 says.
+#
 # ## Third judge: bit for bit
 #
 # Two float32 results that differ in the last digit are usually both fine. But when an implementation claims to do *the
@@ -169,7 +178,7 @@ print("bit for bit:", torch.equal(a, b))
 # %% [markdown]
 # ## What it costs
 #
-# The reference keeps several copies of its input; the implementation keeps `n` and `r`. `saved_tensors_hooks` counts:
+# The reference keeps several tensors of the size of its input; the implementation keeps `n` and `r`. In bytes:
 
 
 # %%
@@ -280,3 +289,5 @@ else:
 # * Write the obvious version first and never throw it away.
 # * Differences find wrong formulas, the tape finds wrong digits, equality finds wrong steps.
 # * A backward by hand is often shorter than the tape, and keeps less.
+#
+# Next: a network that makes pictures, in `11_generative.py`.

@@ -257,3 +257,5 @@ else:
 # * To make things, learn a small space in which everything is something.
 # * Randomness that must be differentiated is moved to the inputs.
 # * Judge what was made by something that did not make it.
+#
+# Next: learning without examples, from rewards alone, in `12_policy_gradient.py`.

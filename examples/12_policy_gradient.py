@@ -251,3 +251,5 @@ else:
 # * What cannot be differentiated can still be drawn from something that can.
 # * Rewards teach only by comparison; a baseline makes the comparison sharp.
 # * Play under `no_grad`, learn in one batch.
+#
+# Next: derivatives of derivatives, in `13_higher_derivatives.py`.

@@ -23,14 +23,29 @@ print(f"computing on {device}")
 #
 # *Predict:* the first three derivatives of `x**4` at 2 are 32, 48 and 48. Does the tape get longer each time?
 
+
 # %%
+def length(tensor):
+    """How many nodes the tape of a tensor has."""
+    seen, waiting = set(), [tensor.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            waiting += [n for n, _ in node.next_functions]
+    return len(seen)
+
+
 x = torch.tensor(2.0, requires_grad=True)
 y = x**4
+print(f"x**4 itself: {y.item():g}, {length(y)} nodes")
 for order in (1, 2, 3):
     (y,) = torch.autograd.grad(y, x, create_graph=True)
-    print(f"derivative {order}: {y.item():g}, came from {y.grad_fn.name()}")
+    print(f"derivative {order}: {y.item():g}, {length(y)} nodes, the last is {y.grad_fn.name()}")
 
 # %% [markdown]
+# It does not: what hangs on `x` is the formula that a derivative has, `4 * x**3`, and not the way on which it was found.
+#
 # ## The same with functions
 #
 # `grad(f)` is a function: the derivative of `f`. So `grad(grad(f))` is the second.
@@ -291,3 +306,6 @@ else:
 # * A backward that is recorded can be differentiated; so losses may contain derivatives.
 # * `grad`, `vmap`, `jacrev` and `jvp` are functions of functions, and compose.
 # * Forward mode for few inputs, backward for few outputs.
+#
+# This was the last lesson. What now? Take a notebook of your own (`tapescope new mine.py --template model`), with your own
+# data, and keep the Tape open.
