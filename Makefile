@@ -12,7 +12,7 @@ LESSONS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format docs recordings bench conformance system clean
+.PHONY: help run test lint format docs lessons recordings bench conformance system clean
 
 help:
 	@echo 'make run          open the terminal app on $(FILE) (FILE=... for another notebook)'
@@ -20,6 +20,7 @@ help:
 	@echo 'make lint         ruff, pyright and the import contracts'
 	@echo 'make format       let ruff lay out the code'
 	@echo 'make docs         build the documentation as a web site, in build/site'
+	@echo 'make lessons      run every lesson in full, on both devices and in the browser (half an hour)'
 	@echo 'make recordings   run the lessons and keep what they did in build/recordings, for the playground'
 	@echo 'make bench        run the benchmarks'
 	@echo 'make conformance  hold the engine against PyTorch (installs torch 2.13.0, large; CASES_ARGS=, OPINFO_ARGS=)'
@@ -47,6 +48,9 @@ format: $(VENV)/.dev
 docs: $(VENV)/.docs
 	@for page in breaks operators reference; do $(BIN)/python docs/make_$$page.py || exit 1; done
 	@$(BIN)/python docs/site/build.py
+
+lessons: $(VENV)/.dev system
+	@TAPESCOPE_EXAMPLES=all $(BIN)/python -m pytest -q -n 0 --timeout 900 tests/examples tests/web/test_examples.py $(PYTEST_ARGS)
 
 # `tapescope playground build OUT --recordings build/recordings` takes them.  LESSONS=02_backward for some.
 recordings: $(VENV)/.run

@@ -1,7 +1,8 @@
 """Every lesson runs on each device with the same numbers, and its exercises accept their folded solutions and nothing empty.
 
 The lessons are run in a process each, as `tapescope run` does it. Slow ones are shortened by a table of replacements that only
-make loops shorter; everything else is the text that users see.
+make loops shorter; everything else is the text that users see. `make lessons` runs them in full, there and in the page
+(tests/web/test_examples.py).
 """
 
 from __future__ import annotations
@@ -17,10 +18,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LESSONS = sorted(p.stem for p in (ROOT / "examples").glob("[0-9]*.py") if p.stem != "01_digits")
+LESSONS = sorted(p.stem for p in (ROOT / "examples").glob("[0-9]*.py"))
 PORTS = sorted(p.stem for p in (ROOT / "examples" / "torch_ports").glob("*.py"))
 
+WHOLE = os.environ.get("TAPESCOPE_EXAMPLES") == "all"
+"""Whether lessons run in their full length: `make lessons`."""
+
 SHORTER: dict[str, list[tuple[str, str]]] = {
+    "01_digits": [("range(1, 26)", "range(1, 4)")],
     "03_define_by_run": [("range(600)", "range(60)"), ("range(700)", "range(50)")],
     "05_convolutions": [("epochs=6", "epochs=2"), ("epochs=4", "epochs=1")],
     "06_transformer": [
@@ -32,7 +37,7 @@ SHORTER: dict[str, list[tuple[str, str]]] = {
     "12_policy_gradient": [("range(1, 41)", "range(1, 5)")],
     "13_higher_derivatives": [("range(900)", "range(60)"), ("range(400)", "range(30)")],
 }
-"""Replacements that shorten training. Whole runs are `make lessons`' business."""
+"""Replacements that shorten training, where lessons do not run in their full length."""
 
 ROUGH: dict[str, float] = {"05_convolutions": 0.15}
 """Lessons whose training amplifies the last digit: how far printed numbers may be apart, relative to their size."""
@@ -69,7 +74,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
 
 def text_of(name: str) -> str:
     text = (ROOT / "examples" / f"{name}.py").read_text()
-    for old, new in SHORTER.get(name, []):
+    for old, new in () if WHOLE else SHORTER.get(name, []):
         assert old in text, f"{name} no longer has {old!r}: bring SHORTER up to date"
         text = text.replace(old, new)
     return text
