@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import enum
 import functools
-import sys
 import threading
 from types import (
     BuiltinFunctionType,
@@ -32,17 +31,18 @@ from ..interpreter.frame import Frame
 from ..interpreter.generators import InterpretedGenerator
 from . import graph_calls
 from .kinds import SuperOf, super_attribute
-from .leaves import NEEDS_VALUES, tensor_method
+from .leaves import NEEDS_VALUES
+from .lookup import is_engine, is_fixed, static
 from .sources import Source
 from .stops import Stop, name_of
 from .tape import Outside
+from .tensor_attributes import TensorAttributes
 from .values import DELETED, MISSING, AttrsFacet, CMethod, Lazy, Obj, facet
 from .world import STRUCTURE, World
 
 if TYPE_CHECKING:
     from .recorder import Recorder
 
-ENGINE = Module.__module__.rsplit(".", 2)[0]
 _SLOTS = (MemberDescriptorType, GetSetDescriptorType)
 _C_FUNCTIONS = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType, BuiltinFunctionType)
 
@@ -51,26 +51,7 @@ _THEMSELVES = (FunctionType, property, MemberDescriptorType, functools.cached_pr
 _UNDER = "what the class has under the name"
 
 
-def is_engine(kind: Any) -> bool:
-    """Whether a class, function or module belongs to the engine, whose parts nobody replaces."""
-    name = getattr(kind, "__module__", None) if not isinstance(kind, ModuleType) else kind.__name__
-    return isinstance(name, str) and (name == ENGINE or name.startswith(ENGINE + "."))
-
-
-def is_fixed(kind: type) -> bool:
-    """Whether a class is Python's or the engine's own, to which nobody adds names."""
-    return kind.__module__.partition(".")[0] in sys.stdlib_module_names or is_engine(kind)
-
-
-def static(kind: type, name: str) -> tuple[Any, type | None]:
-    """What a class has under a name, undisturbed by descriptors, and the class that has it."""
-    for cls in kind.__mro__:
-        if name in cls.__dict__:
-            return cls.__dict__[name], cls
-    return MISSING, None
-
-
-class Attributes:
+class Attributes(TensorAttributes):
     """The part of the domain that reads and writes attributes."""
 
     world: World
@@ -405,6 +386,15 @@ class Attributes:
 
     own_dicts: dict[int, Any]
 
+    def adopt(self, obj: Obj, known: Obj) -> None:
+        """Its attributes are in a dictionary that was met before it."""
+        if known.items is not None:
+            raise Stop("unsupported-value", f"A dictionary that turns out to be the attributes of {obj!r}")
+        self.world.guards.same(self.world.sources.attr(obj.source, "__dict__"), known.source, True)
+        known.touched = True
+        known.items = AttrsFacet(known, obj)
+        self.own_dicts[id(obj)] = known
+
     def cell_contents(self, cell: Obj) -> Any:
         value = cell.written.get("cell_contents", MISSING)
         if value is not MISSING:
@@ -530,106 +520,6 @@ class Attributes:
         if known is not None:
             self.world.guards.has_own(known[2], name, False)
         return getattr(f, name) if hasattr(FunctionType, name) else MISSING
-
-    # -- tensors --------------------------------------------------------------------------------
-
-    def tensor_attribute(self, frame: Frame, t: Any, name: str) -> Any:
-        kind = type(t)
-        if name == "grad":
-            return self.read_grad(t)
-        if name == "grad_fn":
-            return self.read_grad_fn(t)
-        method = tensor_method(kind, name)
-        if method is not None:
-            return MethodType(method, t)
-        if name in ("_version", "_data", "_storage", "_base"):
-            raise Stop("to-python", f"The tensor's {name}")
-        found, _ = static(kind, name)
-        if found is MISSING:
-            return self.foreign_attribute(frame, t, name)
-        if isinstance(found, property) or name in ("T", "H", "mT", "mH", "real", "imag", "data"):
-            if kind is not Tensor and type(found) is property and not is_engine(kind) and found.fget is not None:
-                owner = static(kind, name)[1]
-                if owner is not None and not is_engine(owner):
-                    return self.push(frame, found.fget, [t], {})
-            return self.leaf(frame, getattr, [t, name], {})
-        if type(found) is FunctionType:
-            return MethodType(found, t)
-        if isinstance(found, (staticmethod, classmethod)):
-            return getattr(t, name)
-        if name == "__dict__":
-            raise Stop("unsupported-value", "__dict__ of a tensor")
-        return getattr(t, name)
-
-    def foreign_attribute(self, frame: Frame, t: Any, name: str) -> Any:
-        """An attribute that a program hung on a tensor."""
-        source = self.world.source_of(t)
-        written = self.tensor_written.get((id(t), name), MISSING)
-        if written is not MISSING:
-            return MISSING if written is DELETED else written
-        if source is None:
-            return MISSING
-        real = self.world.real_of(t)
-        if name in real.__dict__:
-            return self.world.wrap(real.__dict__[name], self.world.sources.own(source, name))
-        self.world.guards.has_own(source, name, False)
-        return MISSING
-
-    tensor_written: dict[Any, Any]
-
-    def tape_node(self, node: Any) -> Any:
-        self.tape_nodes[id(node)] = node
-        return node
-
-    tape_nodes: dict[int, Any]
-
-    def read_grad_fn(self, t: Any) -> Any:
-        """The node that made a tensor: the real one where that was before the graph."""
-        node = t.grad_fn
-        if node is None:
-            return None
-        if type(node) is not Outside:
-            return self.tape_node(node)
-        source = self.world.source_of(t)
-        if source is None:
-            raise Stop("outer-tape", "grad_fn")
-        return self.world.wrap(self.world.real_of(t).grad_fn, self.world.sources.attr(source, "grad_fn"))
-
-    def grad_source(self, t: Any) -> None:
-        """Give the twin of a real leaf the gradient that the real one has, once; it is guarded."""
-        if id(t) in self.grads_known:
-            return
-        self.grads_known[id(t)] = t
-        source = self.world.source_of(t)
-        if source is None:
-            return
-        real = self.world.real_of(t)
-        place = self.world.sources.attr(source, "_grad")
-        place.label = f"{source.label}.grad"
-        if real._grad is None:
-            self.world.guards.is_(place, None, "whether it has a gradient")
-            t._grad = None
-        else:
-            t._grad = self.world.wrap(real._grad, place)
-
-    grads_known: dict[int, Any]
-
-    def read_grad(self, t: Any) -> Any:
-        if t.grad_fn is not None and not t._retains and self.world.source_of(t) is None:
-            return self.leaf(None, getattr, [t, "grad"], {})
-        real = self.world.real_of(t)
-        if t.grad_fn is not None and real is not MISSING and real._grad is None and not real._retains:
-            raise Stop("warning", "Reading .grad of a tensor that does not keep it")
-        self.grad_source(t)
-        g = t._grad
-        if g is None:
-            return None
-        if self.recorder.node_of(g) is None:
-            node = self.recorder.node_of(t)
-            if node is None:
-                raise Stop("unsupported-value", "the gradient of a tensor that the graph does not know")
-            self.recorder.call(effects.get_grad, (node,), {}, g)
-        return g
 
     # -- writing --------------------------------------------------------------------------------
 
@@ -758,33 +648,6 @@ class Attributes:
             engine_state.inference = bool(value)
             return
         raise Stop("unsupported-value", f"A change of the engine's switch {name!r}")
-
-    def store_tensor_attr(self, frame: Frame, t: Any, name: str, value: Any) -> Any:
-        if name == "grad":
-            self.grad_source(t)
-            node = self.recorder.node_of(t)
-            if value is not None and not isinstance(value, Tensor):
-                raise Stop("exception", "grad is set to something that is no tensor")
-            try:
-                t.grad = value
-            except Exception as error:
-                raise Stop("exception", str(error)) from error
-            given = self.recorder.node_of(value) if value is not None else None
-            if node is None or (value is not None and given is None):
-                raise Stop("unsupported-value", "the gradient of a tensor that the graph does not know")
-            self.recorder.call(effects.set_grad, (node, given), {}, None).meta["impure"] = True
-            return None
-        if name == "requires_grad":
-            self.leaf(frame, Tensor.requires_grad_, [t, value], {})
-            return None
-        if name == "data":
-            if not isinstance(value, Tensor):
-                raise Stop("exception", "data is set to something that is no tensor")
-            self.leaf(frame, setattr, [t, "data", value], {}, always=True)
-            return None
-        if static(type(t), name)[0] is not MISSING:
-            raise Stop("mutation", f"Setting {name} of a tensor")
-        raise Stop("mutation", f"Hanging {name!r} on a tensor")
 
 
 def _is_data(found: Any) -> bool:

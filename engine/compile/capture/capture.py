@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from types import CellType
 from typing import Any
 
 from ...autograd.node import ENGINE_FOLDER
@@ -33,7 +34,7 @@ from .recorder import Recorder
 from .segments import Entry, Exit, symbolic_chain
 from .stops import Stop, Turn
 from .tables import Dirty
-from .values import Misused, Obj
+from .values import AttrsFacet, Misused, Obj
 from .world import Dynamic, World
 
 _DEVICES: Any = sys.modules[get_default_device.__module__]
@@ -556,6 +557,7 @@ def distinct(world: World) -> None:
     if len(world.told_apart) > 1:
         first, *rest = world.told_apart
         world.guards.distinct(first, tuple(rest))
+    apart_from_attributes(world)
     dirty = [o for o in world.marked if o.source.kind != "const"]
     if not dirty:
         return
@@ -568,6 +570,23 @@ def distinct(world: World) -> None:
     if len(objects) > 1:
         first, *rest = [o.source for o in objects]
         world.guards.distinct(first, tuple(rest))
+
+
+def apart_from_attributes(world: World) -> None:
+    """Where something changes, a dictionary that was no object's attributes must be none's again."""
+    seen = [
+        s for s, _, _ in list(world.from_symbol.values()) if type(s) is Obj and s.touched and s.source.kind != "const"
+    ]
+    dicts = [o for o in seen if o.kind is dict and type(o.items) is not AttrsFacet and not o.source.covered]
+    owners = [o for o in seen if o.written or o.attrs] if dicts else []
+    owners = [o for o in owners if o.kind is not CellType and hasattr(o.real, "__dict__")]
+    if any(o.dirty for o in dicts):
+        pairs = dicts, owners
+    else:
+        pairs = dicts, [o for o in owners if o.written]
+    if pairs[0] and pairs[1]:
+        homes = [world.sources.attr(o.source, "__dict__") for o in pairs[1]]
+        world.guards.apart([o.source for o in pairs[0]], homes)
 
 
 __all__ = ["Failed", "Rerun", "Resume", "capture", "resume_point", "source_of"]

@@ -90,6 +90,11 @@ def _retain_grad(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any
     return domain.leaf(frame, Tensor.retain_grad, [t], kwargs)
 
 
+@entry(Tensor._is_view)
+def _is_view(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    return domain.base_of(domain.read(args[0])) is not None
+
+
 # -- modules and optimizers -------------------------------------------------------------------------
 
 

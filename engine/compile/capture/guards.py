@@ -154,6 +154,18 @@ class GuardSet:
             others=others,
         )  # fmt: skip
 
+    def apart(self, some: list[Source], others: list[Source]) -> None:
+        """None of some paths lead to an object that one of others leads to."""
+        first, *rest = some
+        shown = ", ".join(s.label for s in some), ", ".join(s.label for s in others)
+        self._put(
+            first, "same", False, f"none of {shown[0]} is one of {shown[1]}", "which objects are the same",
+            lambda e, k, s: (
+                f"not {{id({e}){''.join(f', id({s(o)})' for o in rest)}}}.isdisjoint([{', '.join(f'id({s(o)})' for o in others)}])"
+            ),
+            ("apart", len(some), len(others)), others=(*rest, *others),
+        )  # fmt: skip
+
     def tensor(self, source: Source, t: Any, dynamic: frozenset[int] = frozenset()) -> None:
         """Everything but the values of a tensor is the same; sizes of `dynamic` dimensions may differ."""
         shape = tuple(t._data.shape)

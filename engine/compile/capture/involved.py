@@ -132,9 +132,9 @@ def _said(world: Any, value: Any) -> str:
         kind = "class" if isinstance(value, type) else "module" if isinstance(value, ModuleType) else "function"
         return f"{kind} {getattr(value, '__qualname__', None) or value.__name__}"
     kind = type(value)
-    for base in (list, tuple, dict, set, frozenset):
-        if isinstance(value, base):
-            return f"{kind.__name__} of {base.__len__(value)}"
+    base: Any = next((b for b in (list, tuple, dict, set, frozenset) if isinstance(value, b)), None)
+    if base is not None:
+        return f"{kind.__name__} of {base.__len__(value)}"
     return kind.__qualname__
 
 

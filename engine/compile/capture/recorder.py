@@ -74,6 +74,8 @@ class Recorder:
         """Where each symbolic number is found: a source, and the dimension where it is a size."""
         self.nodes: dict[int, tuple[Any, Node]] = {}
         """By identity of a fake tensor (or other symbolic value): the value, its node."""
+        self.versions: dict[int, int] = {}
+        """By identity of the twin of a tensor that existed before: how often its memory was written to at the start."""
         self.numbers: dict[str, Any] = {}
         """Numbers that nodes give (`item` of a counter of an optimizer), by their names."""
         self.constants: dict[str, Any] = {}
@@ -131,6 +133,7 @@ class Recorder:
         node.meta["val"] = spec_of(fake)
         node.meta["path"] = source.label
         self.nodes[id(fake)] = (fake, node)
+        self.versions[id(fake)] = fake._storage.version
         return fake
 
     def scalar(self, value: Any, source: Source, guards: GuardSet) -> Any:

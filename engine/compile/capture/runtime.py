@@ -161,7 +161,11 @@ class Compiled:
             entry, out = None, again
         # Outside of the `except` clauses: the user's exceptions have no context of ours.
         if entry is not None:
-            return out if entry.returns else self.go_on(out, entry)
+            if entry.returns:
+                return out
+            chain = [out]
+            out = None  # the frames are `go_on`'s alone: what the program lets go of is gone
+            return self.go_on(chain, entry)
         if out is MISS:
             return self.run_natively(S)
         assert self.first is not None
@@ -200,15 +204,16 @@ class Compiled:
             kwargs.update(rest[0])
         return self.function(*args, **kwargs)
 
-    def go_on(self, frame: Frame, entry: Entry) -> Any:
-        """What follows a segment that did not return: the instruction at its end, then the next segment."""
+    def go_on(self, chain: list[Frame], entry: Entry) -> Any:
+        """What follows a segment that did not return: the instruction at its end, then the next segment. Takes the frame out of `chain`."""
+        frame: Any = chain.pop()
         while True:
             outcome = native.step(frame)
             if self.options.fullgraph and entry.exit.kind == "break":
                 raise self.unsupported(entry)  # an operator's error would have come out, but the program caught it
             if type(outcome) is Returned:
                 return outcome.value
-            frame = outcome  # type: ignore[assignment]
+            frame = outcome
             key, S = flatten(frame)
             place = self.places.get(key)
             if place is None:
@@ -220,7 +225,7 @@ class Compiled:
                 S = outcome = None  # type: ignore[assignment]  # no reference of ours keeps an object of the program alive
                 return native.run(frame)
             out: Any = MISS
-            found = None
+            found = got = None
             point: Any = None
             try:
                 for following in place.entries:
@@ -248,6 +253,7 @@ class Compiled:
             if found.returns:
                 return out
             frame, entry = out, found
+            S = out = outcome = got = None  # type: ignore[assignment]  # as above: what the program lets go of is gone
 
     def resume(self, place: Place, frame: Frame, S: Any, point: Resume) -> Any:
         """Go on at an operator that raised while a graph ran, with the frames as they stand there: it raises again, now in its frame."""
@@ -264,7 +270,9 @@ class Compiled:
         if out is MISS:
             engine_state.grad_enabled, engine_state.inference, engine_state.modes = grad
             raise point.error from None
-        return self.go_on(out, entry)
+        chain = [out]
+        del out, frame, S
+        return self.go_on(chain, entry)
 
     # -- capturing ------------------------------------------------------------------------------
 

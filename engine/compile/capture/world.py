@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import gc
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -100,6 +101,8 @@ class World:
         self.absent: dict[type, dict[str, None]] = {}
         """Names that classes of the program were asked for and do not have themselves."""
         self.keep: list[Any] = []
+        self.owners: dict[int, Obj] = {}
+        """By identity of a dictionary that an object may hold its attributes in: the object."""
         self.domain: Any = None
 
     # -- from real to symbolic ------------------------------------------------------------------
@@ -152,7 +155,26 @@ class World:
             return self._note(value, value, source)
         if kind is functools.partial and not value.__dict__:
             return self._partial(value, source)
-        return self._note(value, Obj(self, value, source), source)
+        return self._object(value, source, kind)
+
+    def _object(self, value: Any, source: Source, kind: type) -> Any:
+        """An object that can change. The attributes of one may be another one: `vars(obj)`."""
+        if kind is dict:
+            owner = self.owners.get(id(value))
+            if owner is not None and getattr(owner.real, "__dict__", None) is value:
+                made = self.domain.own_dict(owner)
+                self.guards.same(source, made.source, True)
+                return self._note(value, made, source)
+            return self._note(value, Obj(self, value, source), source)
+        made = Obj(self, value, source)
+        if kind.__module__ != "builtins":
+            for held in gc.get_referents(value):  # asking for `__dict__` would have Python make one
+                if type(held) is dict:
+                    self.owners[id(held)] = made
+                    known = self.memo.get(id(held))
+                    if known is not None and known[0] is getattr(value, "__dict__", None) and type(known[1]) is Obj:
+                        self.domain.adopt(made, known[1])
+        return self._note(value, made, source)
 
     def _note(self, value: Any, symbol: Any, source: Source) -> Any:
         self.memo[id(value)] = (value, symbol, source)

@@ -79,3 +79,31 @@ def hessian_is_off_the_tape():
         return torch.func.hessian(g)(x), again, torch.func.jacfwd(torch.func.grad(g))(x)
 
     return f, [(torch.randn(3),)] * 2
+
+
+@program(graphs=1)
+def what_a_tensor_is_a_view_of():
+    """A twin does not know the base of its tensor, nor does it know that it is a view."""
+
+    def f(x):
+        v = x[1:]
+        w = v.view(-1)
+        return v, v._base is x, w._base is v._base, x._base is None, x.detach()._base, x._is_view(), v._is_view()
+
+    return f, [(torch.ones(3, 2).t(),)] * 2
+
+
+@program(backend="eager")
+def versions_of_tensors():
+    """How often something was written to, before the graph and in it, through other tensors, too."""
+
+    def f(x, y):
+        before = x._version
+        x.add_(1)
+        y.mul_(2)
+        z = x * 2
+        z.add_(1)
+        return before, x._version, z._version, y._version, (x * 1)._version
+
+    x, y, z = torch.ones(3), torch.ones(3), torch.ones(4)
+    return f, [(x, y)] * 3 + [(z[:3], z[1:])]
