@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .matmul import HARDWARE_TILES, SOFTWARE_TILES, Tile
+from .wgsl import SUBGROUPS, Kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,23 @@ class Profile:
 
 SOFTWARE = Profile("software", "serial", SOFTWARE_TILES, 32)
 HARDWARE = Profile("hardware")
+
+SUBGROUP_PROBE = Kernel(
+    "subgroup_probe",
+    SUBGROUPS
+    + """@group(0) @binding(0) var<storage, read_write> result: array<u32>;
+@group(0) @binding(1) var<uniform> P: array<vec4<u32>, 16>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) lane: u32, @builtin(subgroup_size) size: u32,
+        @builtin(subgroup_invocation_id) mine: u32) {
+  let next = subgroupBroadcast(lane + P[0].x, 1u);
+  result[lane] = select(0u, size, mine == lane % size && next == lane - mine + 1u);
+}
+""",
+    "w",
+    64,
+)
+"""Writes the size of subgroups for each thread of a workgroup of 64, or 0 where neighbours in a workgroup are not neighbours there."""
 
 CANDIDATES: dict[str, tuple[tuple[Tile, ...], int]] = {
     "large tiles, few threads": (SOFTWARE_TILES, 32),

@@ -35,6 +35,9 @@ MAX_STORAGE_BUFFERS = 8
 """Storage buffers a stage that every WebGPU device can bind."""
 
 
+SUBGROUPS = "enable subgroups;\n"
+"""What a text with functions of subgroups begins with, for browsers."""
+
 MAX_STEPS = 32_768
 """Turns of loops that a thread of one launch may take, in all of its loops together.
 
@@ -151,6 +154,8 @@ class Program:
     def __init__(self, name: str, workgroup: tuple[int, int] = (64, 1)):
         self.name = name
         self.workgroup = workgroup
+        self.subgroups = False
+        """Whether its text has functions of subgroups, which a device must have been asked for."""
         self._buffers: list[tuple[Buffer, str]] = []
         self._words: list[str] = []
         self._top: list[str] = []
@@ -210,6 +215,8 @@ class Program:
         )
         text = "\n".join([*declarations, *self._top, entry])
         head = "enable f16;\n" if any(b.type.store == "f16" for b, _ in self._buffers) else ""
+        if self.subgroups:
+            head = SUBGROUPS + head
         return Kernel(
             self.name, head + library(text) + text, "".join(a for _, a in self._buffers), words, tuple(self._words)
         )

@@ -20,6 +20,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
+from ....webgpu_kernels.wgsl import SUBGROUPS
 from .gpu import (
     BROWSER_LIMITS,
     CLEAR,
@@ -288,7 +289,8 @@ class NativeGpu(Gpu):
                 group = calls.bind_group_layout(self._device, access, nbytes)
                 layout = self._layouts[access, nbytes] = len(self._layout_objects)
                 self._layout_objects.append((group, calls.pipeline_layout(self._device, group)))
-            made = calls.pipeline(self._device, self._layout_objects[layout][1], source, label)
+            text = source.removeprefix(SUBGROUPS)  # known to the library without being enabled
+            made = calls.pipeline(self._device, self._layout_objects[layout][1], text, label)
             self._check(f"the kernel {label!r}")
             self._pipelines[handle] = (made, layout, nbytes)
 

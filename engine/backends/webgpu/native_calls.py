@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-FEATURES = {"timestamp-query": 0x9, "shader-f16": 0xB}
-"""Features the engine makes use of, by their numbers in webgpu.h."""
+FEATURES = {"timestamp-query": 0x9, "shader-f16": 0xB, "subgroup": 0x30021}
+"""Features the engine makes use of, by their numbers in webgpu.h and wgpu.h (which calls the browser's "subgroups" so)."""
 
 USAGE_STORAGE = 0x80 | 0x4 | 0x8  # storage, copy source, copy target
 USAGE_UNIFORM = 0x40 | 0x8

@@ -152,6 +152,22 @@ def at_opening(backend: WebGPUBackend, info: AdapterInfo) -> kernels.Profile:
     return kernels.profile_for(info.kind, info.name)
 
 
+def lanes(device: Any) -> int:
+    """How many threads make up a subgroup of the device, 0 where that is not known or not always the same. Measured once."""
+    found = getattr(device, "_lanes", None)
+    if found is None:
+        found = 0
+        if "subgroup" in device.gpu.features:
+            with contextlib.suppress(DeviceError):
+                out = device.upload(bytes(256), 256)
+                device.launch(device.pipeline(kernels.SUBGROUP_PROBE), (1, 1, 1), [out.handle], [0])
+                sizes = set(memoryview(device.read(out, 0, 256)).cast("I"))
+                size = sizes.pop() if len(sizes) == 1 else 0
+                found = size if size in (4, 8, 16, 32, 64) else 0
+        device._lanes = found
+    return found
+
+
 def report(backend: WebGPUBackend) -> list[str]:
     """Lines that tell what was chosen for the open device and why; probes it where that has not been done."""
     info = backend.device.gpu.info

@@ -55,6 +55,9 @@ class Printed:
     lines: list[tuple[int, tuple[str, ...]]]
     """Which lines of the source compute which graph nodes."""
 
+    group: int = GROUP
+    """Threads of a workgroup."""
+
 
 class Printer:
     """Prints one kernel. `code` gives the kernels' type code of a buffer in device memory."""

@@ -16,19 +16,22 @@ import numpy as np
 from .....webgpu_kernels.wgsl import fold
 from ....backends.base import backend as backend_of
 from ....backends.webgpu.array import GpuArray, row_major
+from ....backends.webgpu.tuning import lanes
 from ....dtypes import DTYPES
 from ....tensor import wrap
 from ..loops.form import Buffer
-from ..loops.index import evaluate
+from ..loops.index import ONE, ZERO, Arithmetic, evaluate, ix, strides_of, var
 from ..loops.scalar import CODES, NUMPY
 from ..print_c.program import notes
-from ..print_wgsl.text import GROUP, Printed, Printer
-from ..schedule.anchors import affine
+from ..print_wgsl.product import Operand, Product, print_product
+from ..print_wgsl.text import Printed, Printer
+from ..schedule.anchors import affine, through
 from ..schedule.fuse import bare
 from ..values import Value, canonical
 from .assemble import Assembly, Step
 from .calls import run_call
 from .common import Outputs
+from .tell import step_name
 
 
 class GpuSegment(Outputs):
@@ -40,6 +43,9 @@ class GpuSegment(Outputs):
         self.cpu = backend_of("cpu")
         self.lock = threading.RLock()
         self.printed: dict[int, Printed] = {}
+        self.slot_buffers: dict[int, Buffer] = {}
+        self.lanes = lanes(self.backend.device) if self.backend.device.gpu.info.software else 0
+        """The size of subgroups, where products are made of their broadcasts."""
         note = notes(self.program)
         for k, step in enumerate(assembly.steps):
             if step.kind == "kernel":
@@ -47,6 +53,10 @@ class GpuSegment(Outputs):
                 self.printed[k] = Printer(
                     step.kernel, self._code, note, f"k{k}_{step.kernel.name.split('_', 1)[-1]}"
                 ).print()
+            elif step.kind == "product" and self.lanes:
+                made = self._print_product(k, step, note)
+                if made is not None:
+                    self.printed[k] = made
         self.bound = [
             (i, assembly.slots[v]) for i, v in enumerate(self.program.inputs) if v is not None and v in assembly.slots
         ]
@@ -58,6 +68,62 @@ class GpuSegment(Outputs):
 
     def _code(self, b: Buffer) -> str:
         return self.backend.code(DTYPES[NUMPY[b.dtype]])
+
+    def _print_product(self, k: int, step: Step, note: Any) -> Printed | None:
+        """The kernel of a product of known sizes; None where the engine's own is used."""
+        v = step.value
+        assert v is not None
+        sizes = [n.number for n in (*v.shape, *v.args[0].shape[-1:])]
+        if v.dtype != "f32" or any(n is None or n == 0 for n in sizes):
+            return None
+        *layers, m, n, depth = [s or 0 for s in sizes]
+        names = [f"z{i}" for i in range(len(layers))]
+        try:
+            operands = []
+            for i, own in enumerate("mn"):
+                index = (
+                    [var(z) for z in names] + [var("m"), var("k")]
+                    if i == 0
+                    else [var(z) for z in names] + [var("k"), var("n")]
+                )
+                index = [ZERO if s == ONE else at for at, s in zip(index, v.args[i].shape, strict=True)]
+                base, place = self._place(v.args[i], index)
+                slot = self.assembly.slots[self.assembly.root(base)]
+                root = self.assembly.root(base)
+                buffer = self.slot_buffers.setdefault(
+                    slot, Buffer(f"b{slot}", base.dtype, root.numel(), value=root, shape=root.shape)
+                )
+                operands.append(Operand(buffer, place, own, m if own == "m" else n))
+            out = Buffer(f"b{self.assembly.slots[v]}", "f32", v.numel(), value=v, shape=v.shape)
+            wanted = Product(
+                step_name(k, step), operands[0], operands[1], out,
+                tuple((z, s) for z, s in zip(names, layers, strict=True) if s != 1), m, n, depth,
+            )  # fmt: skip
+            made = print_product(wanted, self.lanes, note(tuple(v.origins)))
+        except NotImplementedError:
+            return None
+        bindings = made.bindings
+        return Printed(
+            made.shader, made.words, bindings, ix(made.groups * made.threads), False, made.wide, [(0, tuple(v.origins))],
+            made.threads,
+        )  # fmt: skip
+
+    def _place(self, v: Value, index: Any) -> tuple[Value, Any]:
+        """The value below a chain of views, and the place of an element in its memory."""
+        sizes = {}
+        for i, n in zip(index, v.shape, strict=True):
+            for name in i.variables():
+                sizes[name] = n
+        arithmetic = Arithmetic(sizes)
+        at = v
+        while at.kind == "view" and at not in self.assembly.held:
+            index = through(at, index, arithmetic)
+            at = at.args[0]
+        steps = at.strides if at.strides is not None else strides_of(at.shape)
+        place = at.start
+        for i, s in zip(index, steps, strict=True):
+            place = place + i * s
+        return at, arithmetic.merge(place)
 
     def _lifetimes(self) -> None:
         """After which step the memory of each intermediate result is free."""
@@ -99,7 +165,7 @@ class GpuSegment(Outputs):
             if v.kind == "constant":
                 held[s] = v.data._data
         for k, step in enumerate(a.steps):
-            if step.kind == "kernel":
+            if k in self.printed:
                 self._launch(k, step, held, values, tensors)
             elif step.kind == "product":
                 self._product(step, held, values)
@@ -192,7 +258,7 @@ class GpuSegment(Outputs):
             else:
                 words.append(struct.unpack("<I", struct.pack("<f", self.number(what.value, tensors, held)))[0])
         if threads:
-            device.launch(self.pipelines[k], fold(-(-threads // GROUP)), handles, words)
+            device.launch(self.pipelines[k], fold(-(-threads // p.group)), handles, words)
 
     def _aligned(self, p: Printed, i: int, arrays: dict[str, GpuArray], handles: list[int]) -> None:
         """An input that does not begin at a multiple of four elements is copied; one that is written cannot be."""
