@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import reading
-from .labels import bytes_text, count_text, seconds_text, trim, wrapped
+from .calls import with_calls
+from .labels import bytes_text, cell_width, clean, count_text, seconds_text, trim, wrapped
 from .links import node_key
 from .model import Badge, Edge, Facts, Graph, Node, NodeId, Outer, SourceRange, TensorFacts, module_path
 from .turns import with_turns
@@ -29,6 +30,16 @@ _LISTED = 6
 """So many inputs or guards are listed on a box; the rest is counted."""
 
 _INPUTS = ("placeholder", "get_attr")
+
+_CONSTANTS = (
+    "tensor", "scalar_tensor", "as_tensor", "full", "zeros", "ones", "empty", "arange", "linspace", "logspace", "eye",
+)  # fmt: skip
+"""What makes the same tensor whenever it is called: it stands on its users, where nothing writes to it."""
+
+_WRITES = ("setitem", "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul", "iand", "ior", "ixor")
+
+_SOURCE_CELLS = 24
+_LINE_OF_SOURCE = re.compile(r"\s*# (\S[^#\n]*?:\d+)  (\S.*)")
 
 
 @dataclass(slots=True)
@@ -66,7 +77,8 @@ def build_capture(capture: Mapping[str, Any] | Any, *, title: str = "") -> Graph
         builder.segment(segment)
     builder.connect(segments)
     function = reading.text(record.get("function"))
-    nodes = with_turns(builder.nodes)
+    nodes, calls = with_calls(builder.nodes, builder.texts)
+    nodes = with_turns(nodes)
     breaks = sum(1 for n in builder.nodes if n.title.startswith("graph break"))
     operators = sum(1 for n in builder.nodes if n.kind == "op")
     about = ", ".join(
@@ -75,7 +87,7 @@ def build_capture(capture: Mapping[str, Any] | Any, *, title: str = "") -> Graph
     )
     return Graph.build(
         nodes, builder.edges, title=title or (f"Graph of {function}" if function else "Captured graph"),
-        notes=notes.sentences, aliases=builder.aliases, kind="capture", scope_facts=builder.facts, about=about,
+        notes=notes.sentences, aliases=builder.aliases, kind="capture", scope_facts={**builder.facts, **calls}, about=about,
     )  # fmt: skip
 
 
@@ -193,6 +205,8 @@ class _Builder:
         self.edges: list[Edge] = []
         self.facts: dict[Outer, Facts] = {}
         self.aliases: dict[NodeId, tuple[NodeId, ...]] = {}
+        self.texts: dict[str, str] = {}
+        """Lines of the source by file and number, as the comments in a segment's code give them."""
 
     def segment(self, segment: _Segment) -> None:
         """Add one segment: the guard that made it, what enters, its operators, its end."""
@@ -211,16 +225,21 @@ class _Builder:
             name, source = reading.text(value.get("name")), reading.text(value.get("source"))
             tensor = reading.tensor(value)
             if "." in source or "[" in source:
-                badges[name] = Badge(f"{trim(source, 40)} {tensor.text if tensor else ''}".rstrip(), "leaf")
+                badges[name] = Badge(f"{_tail(source)} {tensor.text if tensor else ''}".rstrip(), "leaf")
             entered[name] = source or name
-        for index, value in enumerate(reading.items(record.get("nodes"))):
+        for line in reading.text_of(record.get("code")).splitlines():
+            if (told := _LINE_OF_SOURCE.fullmatch(line)) is not None:
+                self.texts.setdefault(clean(told[1]), clean(told[2]))
+        nodes = [reading.mapping(v) for v in reading.items(record.get("nodes"))]
+        badges |= self._constants(segment, nodes)
+        for index, value in enumerate(nodes):
             if len(self.nodes) >= MAX_NODES:
                 self.notes.count(
                     "node is not shown, the capture is too large", "nodes are not shown, the capture is too large",
                     f"segment {segment.id}",
                 )  # fmt: skip
                 continue
-            self._operator(segment, reading.mapping(value), index, scope, enter, known, entered, badges)
+            self._operator(segment, value, index, scope, enter, known, entered, badges)
         self._exit(segment, known, enter)
 
     def _facts(self, segment: _Segment) -> Facts:
@@ -330,10 +349,13 @@ class _Builder:
         if sort in _INPUTS:
             known[name] = enter
             if sort == "get_attr" or name in badges:
-                badges.setdefault(name, Badge(f"{target} {tensor.text if tensor else ''}".rstrip(), "leaf"))
+                badges.setdefault(name, Badge(f"{_tail(target)} {tensor.text if tensor else ''}".rstrip(), "constant"))
             self.aliases[key] = (enter,)
             return
         if sort == "output":
+            return
+        if name in badges:  # a constant, which stands on its users
+            known[name] = enter
             return
         held: list[Badge] = []
         slot = 0
@@ -357,9 +379,15 @@ class _Builder:
                 sources.add(start)
                 self.edges.append(Edge(start, key, slot))
             slot += 1
+        if not sources:  # it uses constants and parameters alone, and still runs after the segment is entered
+            self.edges.append(Edge(enter, key, 0, "below"))
+        constants = ", ".join(reading.texts(value.get("constants")))
+        if constants:
+            constants = f"[{constants.removeprefix('(').removesuffix(')')}]" if target == "getitem" else constants
+            held.append(Badge(trim(constants, 36), "constant"))
         module = reading.text(value.get("module"))
         size = reading.integer(value.get("bytes"))
-        details = [("name", name), ("kind", sort)]
+        details = [("name", name), ("kind", sort), ("arguments", constants)]
         if size:
             details.append(("bytes", bytes_text(size)))
         self.nodes.append(
@@ -370,6 +398,26 @@ class _Builder:
             )
         )  # fmt: skip
         known[name] = segment.last = key
+
+    def _constants(self, segment: _Segment, nodes: list[Mapping[str, Any]]) -> dict[str, Badge]:
+        """Tensors that are the same at every call, by the names of their nodes: badges on their users."""
+        users: dict[str, int] = {}
+        written = set(reading.texts(segment.record.get("outputs")))
+        for value in nodes:
+            sources, target = reading.texts(value.get("inputs")), reading.text(value.get("target"))
+            for source in sources:
+                users[source] = users.get(source, 0) + 1
+            if sources and (target in _WRITES or (target.endswith("_") and not target.endswith("__"))):
+                written.add(sources[0])
+        found: dict[str, Badge] = {}
+        for value in nodes:
+            name, target = reading.text(value.get("name")), reading.text(value.get("target"))
+            if target not in _CONSTANTS or value.get("inputs") or name in written or not users.get(name):
+                continue
+            told, tensor = ", ".join(reading.texts(value.get("constants"))), reading.tensor(value)
+            text = trim(f"{target}({told})" if told else target, 26)
+            found[name] = Badge(f"{text} {tensor.text if tensor else ''}".rstrip(), "constant")
+        return found
 
     def _exit(self, segment: _Segment, known: dict[str, NodeId], enter: NodeId) -> None:
         """The box below a segment: how it ended."""
@@ -430,6 +478,17 @@ def _telling(guards: list[Mapping[str, Any]], inputs: list[Mapping[str, Any]]) -
         and (reading.text(g.get("source")) in names or names & set(re.findall(r"\w+", text)))
     ]
     return found[:_LISTED]
+
+
+def _tail(source: str) -> str:
+    """The end of an expression, which says most: "…['params'][0].grad"."""
+    if cell_width(source) <= _SOURCE_CELLS:
+        return source
+    parts = re.findall(r"[.\[]?[^.\[]+", source)
+    tail = ""
+    while parts and cell_width(parts[-1] + tail) < _SOURCE_CELLS:
+        tail = parts.pop() + tail
+    return f"…{tail}" if tail else trim(source, _SOURCE_CELLS)
 
 
 def _guard_text(guard: Mapping[str, Any]) -> str:

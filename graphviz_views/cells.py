@@ -34,6 +34,9 @@ STYLES = (
 )  # fmt: skip
 """Every name that `Segment.style` may have."""
 
+_BADGES = {"constant": "note", "kept": "saved"}
+"""Kinds of badges that look like others."""
+
 _BADGE_ROW = 40  # cells; badges wrap beyond
 _BAR = 10
 _WIDEST = 64
@@ -513,7 +516,7 @@ def _badge_lines(badges: list[Badge]) -> list[_Line]:
             used = -2
         elif lines[-1]:
             lines[-1].append(("  ", "fact"))
-        style = f"badge.{badge.kind}"
+        style = f"badge.{_BADGES.get(badge.kind, badge.kind)}"
         lines[-1].append((text, style if style in STYLES else "badge.note"))
         used += 2 + cell_width(text)
     return lines

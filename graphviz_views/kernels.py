@@ -14,7 +14,7 @@ from typing import Any
 from . import reading
 from .labels import bytes_text, count_text, seconds_text, wrapped
 from .links import kernel_key, node_key
-from .model import Badge, Edge, Facts, Graph, Node, NodeId, Outer, TensorFacts
+from .model import NO_FACTS, Badge, Edge, Facts, Graph, Node, NodeId, Outer, TensorFacts
 
 KERNELS_VERSION = 1
 """The version of the form that this file reads; a test holds it against the one that the engine writes."""
@@ -35,6 +35,8 @@ class _Kernel:
     record: Mapping[str, Any]
     names: list[str]
     nodes: list[NodeId]
+    steps: dict[str, Mapping[str, Any]]
+    """What is told of its nodes where they are no captured ones but parts of those, by their names."""
 
 
 def kernels_of(capture: Any) -> dict[str, Any]:
@@ -83,9 +85,8 @@ def build_kernels(kernels: Mapping[str, Any] | Any, capture: Any = None, *, titl
     found = _read(record, notes)
     total = sum(_time(k) for k in found)
     refused = _refused(record)
-    builder = _Builder(known, total, refused)
+    builder = _Builder(known, total, refused, found)
     for number, kernel in enumerate(found):
-        builder.names[kernel.segment, reading.text(kernel.record.get("id"))] = reading.text(kernel.record.get("name"))
         builder.add(kernel, number)
     builder.connect(found)
     moved = sum(reading.integer(k.record.get("bytes")) or 0 for k in found)
@@ -140,7 +141,8 @@ def _read(record: Mapping[str, Any], notes: reading.Notes) -> list[_Kernel]:
             continue
         seen.add(key)
         names = list(dict.fromkeys(reading.texts(kernel.get("nodes"))))
-        found.append(_Kernel(key, segment, kernel, names, []))
+        steps = {reading.text(s.get("name")): s for s in map(reading.mapping, reading.items(kernel.get("steps")))}
+        found.append(_Kernel(key, segment, kernel, names, [], steps))
     return found
 
 
@@ -167,9 +169,17 @@ class _Builder:
         known: dict[str, Mapping[str, Any]],
         total: float,
         refused: dict[tuple[str, str], list[tuple[str, str]]],
+        kernels: list[_Kernel],
     ) -> None:
         self.known, self.total, self.refused = known, total, refused
+        self.segments = len({k.segment for k in kernels}) > 1
         self.names: dict[tuple[str, str], str] = {}
+        """What a kernel is called, by its segment and its id, or a node that it computes."""
+        for number, kernel in enumerate(kernels):
+            title = f"{number + 1} {reading.text(kernel.record.get('name'))}".rstrip()
+            for name in kernel.names:  # a node may be computed again in later kernels
+                self.names.setdefault((kernel.segment, name), f"{title} ({name})")
+            self.names[kernel.segment, reading.text(kernel.record.get("id"))] = title
         self.nodes: list[Node] = []
         self.edges: list[Edge] = []
         self.facts: dict[Outer, Facts] = {}
@@ -177,28 +187,42 @@ class _Builder:
 
     def add(self, kernel: _Kernel, number: int) -> None:
         """Add one kernel with its nodes."""
-        scope = Outer("kernel", kernel.key)
-        self.facts[scope] = self._facts(kernel, number)
+        path = (Outer("kernel", kernel.key),)
+        self.facts[path[0]] = self._facts(kernel, number)
+        if self.segments:
+            around = Outer("segment", f"segment {kernel.segment}" if kernel.segment else "outside of segments")
+            path = (around, *path)
         for name in kernel.names:
-            node = self.known.get(node_key(kernel.segment, name), {})
+            node, captured = self._node(kernel, name)
             tensor = reading.tensor(node)
+            part_of = reading.text(node.get("captured"))
+            back = " (backward)" if node.get("backward") is True else ""
             kernel.nodes.append(f"{kernel.key}/{name}")
             self.nodes.append(
                 Node(
                     f"{kernel.key}/{name}", "op", reading.text(node.get("target")) or _operator(name), name=name,
-                    outputs=() if tensor is None else (tensor,), path=(scope,),
-                    module=reading.text(node.get("module")), source=reading.source(node.get("source")),
+                    outputs=() if tensor is None else (tensor,), path=path,
+                    module=reading.text(captured.get("module")), source=reading.source(captured.get("source")),
+                    facts=Facts(details=(("part of", f"{part_of}{back}"),)) if part_of else NO_FACTS,
                 )
             )  # fmt: skip
         if not kernel.nodes:
             kernel.nodes.append(f"{kernel.key}/")
             self.nodes.append(
                 Node(
-                    f"{kernel.key}/", "kernel", reading.text(kernel.record.get("name")) or "kernel", path=(scope,),
+                    f"{kernel.key}/", "kernel", reading.text(kernel.record.get("name")) or "kernel", path=path,
                     outputs=self._outputs(kernel),
                 )
             )  # fmt: skip
         self.aliases[kernel.key] = tuple(kernel.nodes)
+
+    def _node(self, kernel: _Kernel, name: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """What is told of a node in a kernel, and the captured node that it is, or a part of."""
+        step = kernel.steps.get(name)
+        if step is None:
+            node = self.known.get(node_key(kernel.segment, name), {})
+            return node, node
+        return step, self.known.get(node_key(kernel.segment, reading.text(step.get("captured"))), {})
 
     @staticmethod
     def _outputs(kernel: _Kernel) -> tuple[TensorFacts, ...]:
@@ -211,10 +235,7 @@ class _Builder:
         seconds, ceiling = reading.number(record.get("seconds")), reading.number(record.get("ceiling"))
         size, operations = reading.integer(record.get("bytes")), reading.integer(record.get("operations"))
         launches = reading.integer(record.get("launches"))
-        operators = [
-            reading.text(self.known.get(node_key(kernel.segment, n), {}).get("target")) or _operator(n)
-            for n in kernel.names
-        ]
+        operators = [reading.text(self._node(kernel, n)[0].get("target")) or _operator(n) for n in kernel.names]
         chain = " → ".join(operators[:_NAMED]) + (
             f" → … {len(operators) - _NAMED} more" if len(operators) > _NAMED else ""
         )
@@ -227,11 +248,13 @@ class _Builder:
         if seconds and size:
             cost.append(f"{bytes_text(int(size / seconds))}/s")
         badges = []
+        share = _time(kernel) / self.total if self.total and seconds is not None else None
         if seconds is not None and ceiling:
-            times = seconds / ceiling
-            badges.append(Badge(f"{times:.1f}x the device's least time", "good" if times < 1.5 else "slow"))
+            badges.append(_distance(seconds / ceiling, share))
         if len(kernel.names) > 1:
             badges.append(Badge(f"{len(kernel.names)} operators fused", "note"))
+        if kernel.steps and all(step.get("backward") is True for step in kernel.steps.values()):
+            badges.append(Badge("backward", "note"))
         launch = _launch(record)
         details = [
             ("kernel", reading.text(record.get("name"))), ("language", language), ("computes", ", ".join(kernel.names)),
@@ -245,19 +268,23 @@ class _Builder:
             for value in map(reading.mapping, reading.items(record.get(field))):
                 tensor = reading.tensor(value)
                 details.append((text, f"{reading.text(value.get('name'))} {tensor.text if tensor else ''}".strip()))
+        told: set[str] = set()
         for name in (reading.text(record.get("id")), reading.text(record.get("name")), *kernel.names):
             for segment in dict.fromkeys((kernel.segment, "")):
                 for first, reason in self.refused.get((segment, name), ()):
                     other = self.names.get((kernel.segment, first), first)
-                    badges += [Badge(t, "refused") for t in wrapped(f"not fused with {other}: {reason}", 48)]
-                    details.append((f"not fused with {other}", reason))
+                    sentence = f"not fused with {other}: {reason}"
+                    if sentence not in told:
+                        told.add(sentence)
+                        badges += [Badge(t, "refused") for t in wrapped(sentence, 48)]
+                        details.append((f"not fused with {other}", reason))
         return Facts(
             title=f"{number + 1}  {reading.text(record.get('name')) or reading.text(record.get('id'))}",
             lines=tuple(t for t in (" · ".join(cost), chain, " · ".join(t for t in (language, launch) if t)) if t),
             badges=tuple(badges),
             details=tuple(d for d in details if d[1]),
             seconds=seconds,
-            share=_time(kernel) / self.total if self.total and seconds is not None else None,
+            share=share,
             folded=True,
         )
 
@@ -279,7 +306,7 @@ class _Builder:
         before: _Kernel | None = None
         for kernel in kernels:
             for name, node in zip(kernel.names, kernel.nodes, strict=False):
-                for source in reading.texts(self.known.get(node_key(kernel.segment, name), {}).get("inputs")):
+                for source in reading.texts(self._node(kernel, name)[0].get("inputs")):
                     if (made := computed.get(node_key(kernel.segment, source))) is not None:
                         join(made, node)
                 computed[node_key(kernel.segment, name)] = node
@@ -292,6 +319,14 @@ class _Builder:
             if before is not None and (before.key, kernel.key) not in joined:
                 join(before.nodes[-1], kernel.nodes[0], "order")
             before = kernel
+
+
+def _distance(times: float, share: float | None) -> Badge:
+    """How far a kernel is from the least time that the device allows; what takes next to no time is not called slow."""
+    if times < 1.05:
+        return Badge("at the device's least time", "good")
+    text = f"{times:.1f}x the device's least time" if times < 100 else f"{times:,.0f}x the device's least time"
+    return Badge(text, "good" if times < 1.5 else "slow" if share is None or share >= 0.05 else "note")
 
 
 def _operator(name: str) -> str:

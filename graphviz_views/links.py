@@ -81,12 +81,14 @@ class Linked:
 
 @dataclass(slots=True)
 class _Entry:
-    """What is known of one kernel."""
+    """What is known of one kernel; its nodes and those of its lines are captured ones, where they are parts of such."""
 
     nodes: tuple[GraphNode, ...]
     tape: tuple[NodeId, ...]
     sources: tuple[SourceRange, ...]
     lines: dict[int, tuple[GraphNode, ...]]
+    parts: dict[str, GraphNode | None]
+    """Which captured node a node of the kernel is a part of, by its name, where the graph was lowered."""
 
 
 class Links:
@@ -96,50 +98,55 @@ class Links:
     """
 
     def __init__(self, tape: Any = None, capture: Any = None, kernels: Any = None) -> None:
-        self._tape: dict[NodeId, tuple[SourceRange | None, str]] = {}
-        self._nodes: dict[GraphNode, tuple[SourceRange | None, str]] = {}
+        self._tape: dict[NodeId, _Known] = {}
+        self._nodes: dict[GraphNode, _Known] = {}
         self._kernels: dict[Kernel, _Entry] = {}
         for record in map(reading.mapping, reading.items(reading.mapping(tape).get("nodes"))):
             number = reading.integer(record.get("id"))
             if number is not None:
-                self._tape[number] = reading.source(record.get("source")), reading.text(record.get("op"))
+                self._tape[number] = _known(record, "op")
         for segment in map(reading.mapping, reading.items(reading.mapping(capture).get("segments"))):
             name = reading.text(segment.get("id"))
             for record in map(reading.mapping, reading.items(segment.get("nodes"))):
                 node = GraphNode(name, reading.text(record.get("name")))
-                self._nodes[node] = reading.source(record.get("source")), reading.text(record.get("target"))
+                self._nodes[node] = _known(record, "target")
             self._add_kernels(segment.get("kernels"), name)
         self._add_kernels(kernels, "")
         self._index()
 
     def _add_kernels(self, kernels: Any, segment: str) -> None:
         for record in map(reading.mapping, reading.items(reading.mapping(kernels).get("kernels"))):
-            owner = reading.text(record.get("segment")) or segment
+            owner = segment or reading.text(record.get("segment"))
             kernel = Kernel(owner, reading.text(record.get("id")))
+            parts: dict[str, GraphNode | None] = {}
+            for step in map(reading.mapping, reading.items(record.get("steps"))):
+                captured = reading.text(step.get("captured"))
+                parts[reading.text(step.get("name"))] = GraphNode(owner, captured) if captured else None
             lines: dict[int, tuple[GraphNode, ...]] = {}
             for pair in reading.items(record.get("lines")):
                 at = reading.items(pair)
                 number = reading.integer(at[0], 1) if len(at) == 2 else None
                 if number is not None:
-                    lines[number] = tuple(GraphNode(owner, n) for n in reading.texts(at[1]))
+                    lines[number] = _captured(owner, reading.texts(at[1]), parts)
             sources = [reading.source(s) for s in reading.items(record.get("sources"))]
             numbers = [reading.integer(n) for n in reading.items(record.get("tape"))]
             self._kernels[kernel] = _Entry(
-                tuple(GraphNode(owner, n) for n in reading.texts(record.get("nodes"))),
+                _captured(owner, reading.texts(record.get("nodes")), parts),
                 tuple(n for n in numbers if n is not None),
                 tuple(s for s in sources if s is not None),
                 lines,
+                parts,
             )
 
     def _index(self) -> None:
-        self._at: dict[tuple[object, ...], list[NodeId]] = {}
-        for number, (source, op) in self._tape.items():
-            if source is not None:
-                self._at.setdefault((_place(source), op), []).append(number)
-        self._nodes_at: dict[tuple[object, ...], list[GraphNode]] = {}
-        for node, (source, op) in self._nodes.items():
-            if source is not None:
-                self._nodes_at.setdefault((_place(source), op), []).append(node)
+        self._at: dict[object, list[NodeId]] = {}
+        for number, known in self._tape.items():
+            for place in known.places():
+                self._at.setdefault(place, []).append(number)
+        self._nodes_at: dict[object, list[GraphNode]] = {}
+        for node, known in self._nodes.items():
+            for place in known.places():
+                self._nodes_at.setdefault(place, []).append(node)
         self._kernels_of: dict[GraphNode, list[Kernel]] = {}
         self._kernels_of_tape: dict[NodeId, list[Kernel]] = {}
         for kernel, entry in self._kernels.items():
@@ -149,8 +156,8 @@ class Links:
                 self._kernels_of_tape.setdefault(number, []).append(kernel)
         self._by_place: dict[str, list[tuple[SourceRange, NodeId | GraphNode | Kernel]]] = {}
         for found in (self._tape, self._nodes):
-            for key, (source, _) in found.items():
-                self._note(source, key)
+            for key, known in found.items():
+                self._note(known.source, key)
         for kernel, entry in self._kernels.items():
             for source in entry.sources:
                 self._note(source, kernel)
@@ -188,13 +195,13 @@ class Links:
         """What belongs to a node of the tape."""
         if number not in self._tape:
             return Linked()
-        source, op = self._tape[number]
+        known = self._tape[number]
         kernels = dict.fromkeys(self._kernels_of_tape.get(number, ()))
         nodes = {n: None for k in kernels for n in self._kernels[k].nodes}
-        if source is not None and not kernels:
-            nodes |= dict.fromkeys(self._nodes_at.get((_place(source), op), ()))
+        if not kernels:
+            nodes |= dict.fromkeys(_same(known, self._nodes_at))
             kernels |= {k: None for n in nodes for k in self._kernels_of.get(n, ())}
-        lines = {} if source is None else {_line(source): None}
+        lines = {} if known.source is None else {_line(known.source): None}
         return self._linked(lines, {number: None}, nodes, kernels)
 
     def of_node(self, segment: str, name: str) -> Linked:
@@ -203,13 +210,11 @@ class Links:
         kernels = dict.fromkeys(self._kernels_of.get(node, ()))
         if node not in self._nodes and not kernels:
             return Linked()
-        source, op = self._nodes.get(node, (None, ""))
-        tape: dict[NodeId, None] = {}
-        if source is not None:
-            tape = dict.fromkeys(self._at.get((_place(source), op), ()))
+        known = self._nodes.get(node, _NOTHING)
+        tape: dict[NodeId, None] = dict.fromkeys(_same(known, self._at))
         if not tape:
-            tape = {n: None for k in kernels for n in self._kernels[k].tape}
-        lines = {} if source is None else {_line(source): None}
+            tape = {n: None for k in kernels for n in self._kernels[k].tape if n in self._tape}
+        lines = {} if known.source is None else {_line(known.source): None}
         return self._linked(lines, tape, {node: None}, kernels)
 
     def of_kernel(self, segment: str, kernel: str) -> Linked:
@@ -219,13 +224,14 @@ class Links:
         if entry is None:
             return Linked()
         lines = {_line(s): None for s in entry.sources}
-        tape: dict[NodeId, None] = dict.fromkeys(entry.tape)
+        recorded: dict[NodeId, None] = dict.fromkeys(n for n in entry.tape if n in self._tape)
+        tape = dict(recorded)
         for node in entry.nodes:
-            source, op = self._nodes.get(node, (None, ""))
-            if source is not None:
-                lines[_line(source)] = None
-                if not entry.tape:
-                    tape |= dict.fromkeys(self._at.get((_place(source), op), ()))
+            known = self._nodes.get(node, _NOTHING)
+            if known.source is not None:
+                lines[_line(known.source)] = None
+            if not recorded:
+                tape |= dict.fromkeys(_same(known, self._at))
         return self._linked(lines, tape, dict.fromkeys(entry.nodes), {key: None})
 
     def of_text(self, segment: str, kernel: str, line: int) -> Linked:
@@ -253,7 +259,11 @@ class Links:
             return self.of_node(segment, name)
         if name.startswith("kernel "):
             kernel, _, node = name.removeprefix("kernel ").partition("/")
-            return self.of_node(segment, node) if node else self.of_kernel(segment, kernel)
+            if not node:
+                return self.of_kernel(segment, kernel)
+            entry = self._kernels.get(Kernel(segment, kernel))
+            captured = _captured(segment, [node], entry.parts if entry is not None else {})
+            return self.of_node(*captured[0]) if captured else Linked()
         return Linked()
 
     def _linked(
@@ -273,6 +283,48 @@ class Links:
         return Linked(
             tuple(lines), tuple(sorted(tape, key=lambda n: order.get(n, 0))), tuple(nodes), tuple(kernels), tuple(text)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of a node of the tape or of a captured graph."""
+
+    source: SourceRange | None
+    op: str
+    module: str
+
+    def places(self) -> tuple[object, ...]:
+        """Where it is, by its operator and by its module."""
+        if self.source is None:
+            return ()
+        place = _place(self.source)
+        return (place, "op", self.op), (place, "module", self.module)
+
+
+_NOTHING = _Known(None, "", "")
+
+
+def _known(record: Mapping[str, Any], op: str) -> _Known:
+    return _Known(
+        reading.source(record.get("source")), reading.text(record.get(op)), reading.text(record.get("module"))
+    )
+
+
+def _same(known: _Known, others: Mapping[object, list[Any]]) -> list[Any]:
+    """What the same operator at the same place is on another side; where there is none, what came from there in its module.
+
+    One operator of the source may be several on the tape, with names of their own: `addmm` of a linear layer.
+    """
+    found: list[Any] = []
+    for place in known.places():
+        found = found or others.get(place, [])
+    return found
+
+
+def _captured(segment: str, names: Iterable[str], parts: Mapping[str, GraphNode | None]) -> tuple[GraphNode, ...]:
+    """The captured nodes behind nodes of a kernel, each once; names that no step tells of are captured ones themselves."""
+    found = dict.fromkeys(parts[name] if name in parts else GraphNode(segment, name) for name in names)
+    return tuple(node for node in found if node is not None)
 
 
 def _place(source: SourceRange) -> tuple[object, ...]:

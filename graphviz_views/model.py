@@ -96,12 +96,13 @@ class TensorFacts:
 
 @dataclass(frozen=True, slots=True)
 class SavedTensor:
-    """A tensor that a node keeps for its backward."""
+    """A tensor that a node keeps for its backward; `maker` is the node that computed it, None where that is not known."""
 
     name: str
     shape: Shape
     dtype: str
     bytes: int
+    maker: NodeId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +124,8 @@ class Badge:
     """A small label on a node in place of a node of its own, such as a parameter: "weight [10, 64]".
 
     `node_id` is the node that it stands for, None where there is none. `known`: its gradient has been computed.
-    Kinds: "leaf", "saved", "grad", "root", "stub", "error", "note", "hint", "break", "refused",
-    "good", "slow".
+    Kinds: "leaf", "constant", "saved" (what a node keeps), "kept" (who keeps its value), "grad", "root", "stub", "error",
+    "note", "hint", "break", "refused", "good", "slow".
     """
 
     text: str
@@ -215,7 +216,7 @@ class Node:
     @property
     def saved_bytes(self) -> int:
         """Bytes that it keeps for backward."""
-        return sum(t.bytes for t in self.saved)
+        return saved_bytes((self,)) if len(self.saved) > 1 else sum(t.bytes for t in self.saved)
 
 
 class Edge(NamedTuple):
@@ -464,7 +465,7 @@ class Graph:
         if self.about:
             return self.about
         ops = Counter(node.kind for node in self.nodes)
-        saved = sum(node.saved_bytes for node in self.nodes)
+        saved = saved_bytes(self.nodes)
         leaves = ops["leaf"] + len({b.node_id for node in self.nodes for b in node.badges if b.kind == "leaf"})
         parts = [count_text(ops["op"], "operation")]
         if leaves:
@@ -472,6 +473,22 @@ class Graph:
         if saved:
             parts.append(f"{bytes_text(saved)} saved for backward")
         return ", ".join(parts)
+
+
+def saved_bytes(nodes: Iterable[Node]) -> int:
+    """Bytes that nodes keep for backward; a tensor that several of them keep counts once."""
+    total = 0
+    seen: set[tuple[object, ...]] = set()
+    for node in nodes:
+        for tensor in node.saved:
+            if tensor.maker is not None:
+                key = (tensor.maker, tensor.shape, tensor.dtype)
+                # results of its own may have equal shapes and still be several
+                if key in seen and tensor.maker != node.id:
+                    continue
+                seen.add(key)
+            total += tensor.bytes
+    return total
 
 
 @lru_cache(maxsize=10_000)

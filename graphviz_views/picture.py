@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from .families import family
 from .labels import bytes_text, cell_width, clean, count_text, seconds_text, shape_text, trim
-from .model import NO_FACTS, ROOT, Badge, Gradient, Graph, Item, Node, NodeId, Scope, SourceRange
+from .model import NO_FACTS, ROOT, Badge, Gradient, Graph, Item, Node, NodeId, Scope, SourceRange, saved_bytes
 from .repeats import Repeat, find_repeats
 
 MAX_BOXES = 150
@@ -371,7 +371,7 @@ class _Boxes:
         if grad is not None:
             line = f"grad {shape_text(grad.shape)}" + ("" if grad.norm is None else f" · norm {grad.norm:.4g}")
         else:
-            line = f"grad {node.shape_text}"
+            line = f"grad {_gradient_shapes(node)}"
         return Back(
             trim(clean(node.name or f"backward of {node.title}"), 40),
             (trim(clean(line)),),
@@ -409,7 +409,7 @@ class _Boxes:
     def _group(self, key: str, kind: str, title: str, start: int, stop: int, scope: str, extra: str = "") -> Box:
         """A box for the nodes from `start` to `stop`; it shows the shape of the last, which is what leaves the group."""
         nodes = self.graph.nodes[start:stop]
-        saved = sum(n.saved_bytes for n in nodes)
+        saved = saved_bytes(nodes)
         facts = " ".join(t for t in (nodes[-1].shape_text, nodes[-1].dtype_text) if t)
         lines = [trim(line) for line in (facts, extra or count_text(len(nodes), "node")) if line]
         badges = (Badge(f"saved {bytes_text(saved)}", "saved"),) if saved else ()
@@ -420,7 +420,7 @@ class _Boxes:
         back = None
         if self.mirrored:
             grad = self.gradients.get(nodes[-1].id, nodes[-1].grad)
-            line = grad.text if grad else f"grad {nodes[-1].shape_text}"
+            line = grad.text if grad else f"grad {_gradient_shapes(nodes[-1])}"
             back = Back(trim(f"backward of {clean(title)}", 48), (trim(clean(line)),), (), grad is not None)
         return Box(
             key,
@@ -437,6 +437,12 @@ class _Boxes:
             any(n.is_root for n in nodes),
             back=back,
         )
+
+
+def _gradient_shapes(node: Node) -> str:
+    """The shapes of the outputs that can have a gradient: no integers, and no statistics beside a normalised value."""
+    outputs = [t for t in node.outputs if not t.dtype.startswith(("int", "uint", "bool"))]
+    return ", ".join(shape_text(t.shape) for t in (outputs[:1] if node.op.startswith("native_") else outputs))
 
 
 def _tail(module: str, cells: int = 28) -> str:

@@ -18,6 +18,7 @@ _CELL = re.compile(r"<cell (?P<cell>.+):(?P<revision>\d+)>", re.DOTALL)
 
 _MAX_DIMENSIONS = 64
 _MAX_INTEGER = 2**63 - 1
+_LONGEST = 1_000_000
 
 
 class Notes:
@@ -61,6 +62,11 @@ def number(value: Any) -> float | None:
 def text(value: Any) -> str:
     """A string, made inert; "" for anything else."""
     return clean(value) if isinstance(value, str) else ""
+
+
+def text_of(value: Any) -> str:
+    """A longer text as it is, to be searched and not shown; "" for anything else."""
+    return value[:_LONGEST] if isinstance(value, str) else ""
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
@@ -109,7 +115,10 @@ def saved(value: Any) -> SavedTensor | None:
     sizes = shape(record.get("shape"))
     if sizes is None:
         return None
-    return SavedTensor(text(record.get("name")), sizes, dtype(record.get("dtype")), integer(record.get("bytes")) or 0)
+    return SavedTensor(
+        text(record.get("name")), sizes, dtype(record.get("dtype")), integer(record.get("bytes")) or 0,
+        integer(record.get("node")),
+    )  # fmt: skip
 
 
 def gradient(value: Any) -> Gradient | None:

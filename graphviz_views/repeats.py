@@ -116,7 +116,7 @@ def _label(graph: Graph, scope: Scope, first: int, period: int, count: int) -> s
         names = [graph.scope_title(str(item.key)) for item in (items[0], items[-1])]
         return trim(names[0] if names[0] == names[1] else f"{names[0]} to {names[1]}", 48)
     names = [
-        graph.scopes[str(item.key)].name if item.kind == "scope" else graph.node(item.key).title
+        graph.scope_title(str(item.key)) if item.kind == "scope" else graph.node(item.key).title
         for item in items[:period]
     ]
     return trim(", ".join(names[:4]) + (", …" if period > 4 else ""), 48)

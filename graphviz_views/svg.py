@@ -281,13 +281,25 @@ def _frame(title: str, rect: Rect, key: str, kind: str = "") -> str:
 
 def _frame_title(frame: Frame, rect: Rect) -> str:
     note = _frame_note(frame)
-    text = f'<text class="name" x="{_n(rect.x + 12)}" y="{_n(rect.y + 17)}">{_text(frame.title)}'
+    width = _text_width(frame.title, FACT) + (10 + _text_width(note, FACT) if note else 0)
+    text = _title_ground(rect.x + 8, rect, width + 8) if frame.title else ""
+    text += f'<text class="name" x="{_n(rect.x + 12)}" y="{_n(rect.y + 17)}">{_text(frame.title)}'
     return text + (f'<tspan class="note" dx="10">{_text(note)}</tspan>' if note else "") + "</text>"
 
 
 def _mirror_title(frame: Frame, rect: Rect) -> str:
     title = trim(f"backward of {frame.title}", int((rect.width - 24) / (FACT * _CELL)))
-    return f'<text class="name back" x="{_n(rect.x + 12)}" y="{_n(rect.y + 17)}">{_text(title)}</text>'
+    x, width = rect.x + rect.width - 12, _text_width(title, FACT) + 8  # on the right, as all of the mirror is turned
+    return (
+        _title_ground(x + 4 - width, rect, width, " mirror")
+        + f'<text class="name back" text-anchor="end" x="{_n(x)}" y="{_n(rect.y + 17)}">{_text(title)}</text>'
+    )
+
+
+def _title_ground(x: float, rect: Rect, width: float, kind: str = "") -> str:
+    """What hides the lines that run behind the title of a frame."""
+    width = min(width, rect.x + rect.width - 2 - x)
+    return f'<rect class="ground{kind}" x="{_n(x)}" y="{_n(rect.y + 5)}" width="{_n(max(0.0, width))}" height="16"/>'
 
 
 def _kept(picture: Picture, layout: Layout) -> list[str]:

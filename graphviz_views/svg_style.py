@@ -15,7 +15,8 @@ TITLE, FACT, BADGE = 13.0, 11.0, 10.5
 """Font sizes in pixels."""
 
 BADGES = {
-    "leaf": "leaf", "saved": "saved", "grad": "grad", "root": "root", "error": "error", "break": "break", "note": "note",
+    "leaf": "leaf", "constant": "note", "saved": "saved", "kept": "kept", "grad": "grad", "root": "root",
+    "error": "error", "break": "break", "note": "note",
     "hint": "grad", "good": "grad", "slow": "saved", "refused": "break",
 }  # fmt: skip
 """Whose colours a kind of badge has; any other is a stub."""
@@ -26,6 +27,7 @@ _LIGHT = {
     "product": "#0969da", "activation": "#e16f24", "norm": "#8250df", "reduction": "#1a7f37", "shape": "#818b98",
     "other": "#1b7c83", "leaf": "#0969da",
     "leaf-fill": "#ddf4ff", "leaf-ink": "#0550ae", "saved-fill": "#fff8c5", "saved-ink": "#7d4e00",
+    "kept-fill": "none", "kept-ink": "#7d4e00",
     "grad-fill": "#dafbe1", "grad-ink": "#116329", "root-fill": "#ffeff7", "root-ink": "#99286e",
     "error-fill": "#ffcecb", "error-ink": "#a40e26", "break-fill": "#ffe3cc", "break-box": "#fff8f2", "break-ink": "#953800",
     "note-fill": "#eaeef2", "note-ink": "#424a53",
@@ -40,6 +42,7 @@ _DARK = {
     "product": "#4493f8", "activation": "#f0883e", "norm": "#a371f7", "reduction": "#3fb950", "shape": "#6e7681",
     "other": "#39c5cf", "leaf": "#4493f8",
     "leaf-fill": "#0c2d6b", "leaf-ink": "#a5d6ff", "saved-fill": "#3b2300", "saved-ink": "#f2cc60",
+    "kept-fill": "none", "kept-ink": "#f2cc60",
     "grad-fill": "#04260f", "grad-ink": "#7ee787", "root-fill": "#42062a", "root-ink": "#ffbedd",
     "error-fill": "#67060c", "error-ink": "#ffb3ad", "break-fill": "#4a2208", "break-box": "#23150b", "break-ink": "#ffc680",
     "note-fill": "#21262d", "note-ink": "#b1bac4",
@@ -58,11 +61,11 @@ def style(theme: Theme) -> str:
             f"text{{font-family:{fonts};font-size:{FACT:g}px;white-space:pre}}",
             f"text.title{{font-size:{TITLE:g}px;font-weight:600}}",
             f"text.badge{{font-size:{BADGE:g}px}}",
-            "text.name{font-weight:600;paint-order:stroke;stroke-width:4px;stroke-linejoin:round}",
+            "text.name{font-weight:600}",
             ".line path{fill:none;stroke-width:1.4}",
             ".box.root .body{stroke-width:2}",
             ".box.repeat rect,.box.cut .body{stroke-dasharray:5 3}",
-            ".pill.stub{fill:none;stroke-dasharray:2 2}",
+            ".pill.stub,.pill.kept{fill:none;stroke-dasharray:2 2}",
             "tspan.note{font-weight:400}",
             ".line.order path,.line.resume path{stroke-dasharray:2 4}",
             ".line.resume path{stroke-dasharray:6 4}",
@@ -93,7 +96,9 @@ def _colours(c: dict[str, str]) -> list[str]:
         f".page{{fill:{c['page']}}}",
         f"text{{fill:{c['ink']}}}",
         f"text.fact{{fill:{c['muted']}}}",
-        f"text.name{{fill:{c['muted']};stroke:{c['frame']}}}",
+        f"text.name{{fill:{c['muted']}}}",
+        f".ground{{fill:{c['frame']}}}",
+        f".ground.mirror{{fill:{c['back']}}}",
         f".frame{{fill:{c['frame']};stroke:{c['border']}}}",
         f".body{{fill:{c['box']};stroke:{c['edge']}}}",
         f".behind,.box.scope .body,.box.repeat .body,.box.cut .body{{fill:{c['group']};stroke:{c['edge']}}}",
@@ -101,6 +106,7 @@ def _colours(c: dict[str, str]) -> list[str]:
         f".line path{{stroke:{c['line']}}}",
         f".line path.tip{{fill:{c['line']};stroke:none}}",
         f".pill.stub{{stroke:{c['line']}}}",
+        f".pill.kept{{stroke:{c['kept-ink']}}}",
         f"text.stub{{fill:{c['muted']}}}",
     ]
     rules += [
@@ -111,7 +117,7 @@ def _colours(c: dict[str, str]) -> list[str]:
         f".box.back.lit .body{{fill:{c['lit']};stroke:{c['back-ink']}}}",
         f".box.back text.title{{fill:{c['back-ink']}}}",
         f".frame.mirror{{fill:{c['back']};stroke:{c['back-edge']}}}",
-        f"text.name.back{{fill:{c['back-ink']};stroke:{c['back']}}}",
+        f"text.name.back{{fill:{c['back-ink']}}}",
         f".kept{{stroke:{c['saved-ink']}}}",
         f".line.back path{{stroke:{c['back-ink']}}}",
         f".line.back path.tip{{fill:{c['back-ink']};stroke:none}}",

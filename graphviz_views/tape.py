@@ -73,6 +73,7 @@ def build_tape(
         else r.node
         for r in ordered
     ]
+    nodes = _kept(nodes)
     if seconds:
         nodes = _timed(nodes, seconds)
     carriers: dict[NodeId, dict[NodeId, None]] = {}
@@ -85,6 +86,34 @@ def build_tape(
     facts = {Outer("cell", cell): Facts(title=names.get(cell) or f"cell {cell}") for cell in _cells(nodes)}
     nodes = with_turns(cell_paths(nodes))
     return Graph.build(nodes, edges, title=title, notes=notes.sentences, aliases=aliases, scope_facts=facts)
+
+
+def _kept(nodes: list[Node]) -> list[Node]:
+    """The nodes with what becomes of their values: a stub "saved → 3 users" in place of lines to those that keep them.
+
+    One that a single other node keeps tells so among its details, since the line between the two is drawn anyway.
+    """
+    owner = {part: n.id for n in nodes for part in (n.id, *n.parts)}
+    names = {n.id: f"{n.title} (node {n.id})" for n in nodes}
+    keepers: dict[NodeId, dict[NodeId, None]] = {}
+    saves: dict[NodeId, list[tuple[str, str]]] = {}
+    for n in nodes:
+        for tensor in n.saved:
+            maker = None if tensor.maker is None else owner.get(tensor.maker)
+            if maker is not None and maker != n.id:
+                keepers.setdefault(maker, {})[n.id] = None
+                saves.setdefault(n.id, []).append((f"{tensor.name} comes from", names[maker]))
+    if not keepers:
+        return nodes
+    found = []
+    for n in nodes:
+        users = keepers.get(n.id, {})
+        details = [*saves.get(n.id, ()), *(("kept by", names[u]) for u in users)]
+        if details:
+            badges = n.badges if len(users) < 2 else (*n.badges, Badge(f"saved → {len(users)} users", "kept"))
+            n = replace(n, badges=badges, facts=replace(n.facts, details=(*n.facts.details, *details)))
+        found.append(n)
+    return found
 
 
 def _timed(nodes: list[Node], seconds: Mapping[NodeId, float]) -> list[Node]:

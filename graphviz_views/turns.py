@@ -89,6 +89,8 @@ def _turned(nodes: list[Node]) -> list[Node] | None:
                 starts.append(at)
         code_of[scope.id] = codes.setdefault(("scope", scope.name, *own), len(codes))
         starts.append(scope.stop)
+        if scope.kind == "call":  # the places are inside of what was called, and not known
+            places = list(own)
         for first, period, count in _loops(own, places):
             for turn in range(count):
                 begin = first + turn * period

@@ -19,7 +19,7 @@ def test_a_small_expression():
     assert [node.shape_text for node in graph.nodes] == ["[2, 2]", "[2, 2]", "[2, 2]", "[]"]
     assert graph.nodes_at(__file__, line) == [node.id for node in graph.nodes]
     assert [badge.text for badge in graph.nodes[0].badges] == ["leaf [2, 2]"]
-    assert graph.nodes[-1].is_root and graph.nodes[0].saved_bytes == 32
+    assert graph.nodes[-1].is_root and graph.nodes[0].saved_bytes == 16  # x, kept once for both factors
 
 
 def test_the_same_tape_after_backward():

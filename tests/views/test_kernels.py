@@ -52,10 +52,10 @@ def test_cost_share_and_distance_to_the_ceiling(graph):
 
 def test_why_neighbours_were_not_fused(graph):
     details = [dict(s.facts.details) for s in scopes(graph)]
-    assert details[1]["not fused with matmul"].startswith("a matmul is a library call")
-    assert details[2]["not fused with add"].startswith("add is read by two kernels")
+    assert details[1]["not fused with 1 matmul"].startswith("a matmul is a library call")
+    assert details[2]["not fused with 2 k1_gelu_add (add)"].startswith("add is read by two kernels")
     said = " ".join(b.text for b in scopes(graph)[1].facts.badges if b.kind == "refused")
-    assert said == "not fused with matmul: a matmul is a library call and takes no epilogue here"
+    assert said == "not fused with 1 matmul: a matmul is a library call and takes no epilogue here"
 
 
 def test_values_and_launch_order(graph):

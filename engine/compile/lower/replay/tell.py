@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import os
 import statistics
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ....observe import KernelBuilt, KernelLaunched, bus, kernels_json
+from ...graph import TensorSpec
+from ...graph.printing import target_text
 from ..loops.form import python
 from ..loops.index import Ix, product
 from ..loops.scalar import BYTES, NUMPY
@@ -78,19 +81,49 @@ def _shape(shape: Iterable[Ix]) -> str:
     return "[" + ", ".join(map(str, shape)) + "]"
 
 
+_SIZES = (1 << 16, 1 << 20, 1 << 25)
+"""Bytes of the arrays whose copying is measured: they lie in the nearest cache, in a farther one, in memory."""
+
+
 @functools.cache
-def bandwidth() -> float:
-    """Bytes a second that this machine copies from memory to memory, measured once."""
+def bandwidth(size: int = _SIZES[-1]) -> float:
+    """Bytes a second that this machine copies where both arrays have `size` bytes: the best of some tries, measured once."""
     import numpy as np
 
-    a = np.zeros(1 << 22)
+    a = np.zeros(size, np.uint8)
     b = np.empty_like(a)
+    return 2 * size / _best(lambda: np.copyto(b, a), 24 if size < _SIZES[-1] else 6)
+
+
+@functools.cache
+def arithmetic() -> float:
+    """Floating-point operations a second that all cores of this machine can do in float32, measured once.
+
+    One core's best in a product of matrices that is too small to be split, times the cores: others' work disturbs that less.
+    """
+    import numpy as np
+
+    a = np.ones((64, 64), np.float32)
+    out = np.empty_like(a)
+    return 2 * 64**3 / _best(lambda: np.dot(a, a, out), 60) * (os.cpu_count() or 1)
+
+
+def _best(work: Callable[[], Any], turns: int) -> float:
+    """The least seconds that one call of `work` took."""
     best = float("inf")
-    for _ in range(4):
+    for _ in range(turns):
         began = time.perf_counter()
-        np.copyto(b, a)
+        work()
         best = min(best, time.perf_counter() - began)
-    return 2 * a.nbytes / best
+    return max(best, 1e-9)
+
+
+def ceiling(moved: int, operations: int) -> float | None:
+    """The least seconds for so many bytes and operations; None where neither is known."""
+    if not moved and not operations:
+        return None
+    size = next((n for n in _SIZES if moved <= n), _SIZES[-1])
+    return max(moved / bandwidth(size), operations / arithmetic())
 
 
 def describe(segment: Any, segment_id: str = "") -> list[dict[str, Any]]:
@@ -104,10 +137,12 @@ def describe(segment: Any, segment_id: str = "") -> list[dict[str, Any]]:
         nodes = origins(step)
         sources: dict[Any, Any] = {}
         tape: dict[int, None] = {}
+        steps: list[dict[str, Any]] = []
         for n in nodes:
             node = program.nodes.get(n)
             if node is None:
                 continue
+            steps.append(_step(node))
             source = node.meta.get("source")
             if source is not None:
                 sources.setdefault((source.file, source.line), source.to_json())
@@ -133,13 +168,26 @@ def describe(segment: Any, segment_id: str = "") -> list[dict[str, Any]]:
             launch = {"loops": loops or [_number(d) for v in step.writes[:1] for d in v.shape]}
         measured = times.get(k)
         out.append({
-            "id": str(k), "name": step_name(k, step), "language": language, "text": text, "nodes": nodes,
+            "id": str(k), "name": step_name(k, step), "language": language, "text": text, "nodes": nodes, "steps": steps,
             "segment": segment_id, "tape": list(tape), "sources": list(sources.values()),
             "lines": [[n, list(o)] for n, o in lines], "launch": launch, **arrays, "bytes": moved,
             "operations": work.number or 0, "seconds": statistics.median(measured) if measured else None,
-            "ceiling": moved / bandwidth() if moved else None, "launches": segment.launches,
+            "ceiling": ceiling(moved, work.number or 0), "launches": segment.launches,
         })  # fmt: skip
     return out
+
+
+def _step(node: Any) -> dict[str, Any]:
+    """One node of the lowered graph: what it is, what it uses, and the captured node that it was made of."""
+    val = node.meta.get("val")
+    known = isinstance(val, TensorSpec)
+    return {
+        "name": node.name, "target": target_text(node).rpartition(".")[2],
+        "inputs": [n.name for n in node.all_input_nodes], "captured": node.meta.get("origin") or "",
+        "backward": bool(node.meta.get("backward")),
+        "shape": [n if type(n) is int else str(n) for n in val.shape] if known else [],
+        "dtype": val.dtype.name if known else "",
+    }  # fmt: skip
 
 
 def _multiplications(step: Step) -> Ix:
