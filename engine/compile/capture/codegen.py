@@ -34,12 +34,16 @@ MISS = Miss()
 class Cache:
     """What a segment remembers of the modules below one anchor: valid while the anchor and the structure epoch are the same."""
 
-    __slots__ = ("epoch", "root", "values")
+    __slots__ = ("dicts", "epoch", "root", "size", "values")
 
     def __init__(self) -> None:
         self.epoch = -1
         self.root: Any = _nothing
         self.values: Any = ()
+        self.dicts: Any = ()
+        """The dictionaries of the modules that must not get an attribute in front of a parameter, and how many names they have in all:
+        names that are put straight into a `__dict__` do not move the epoch."""
+        self.size = -1
 
 
 def _nothing() -> None:
@@ -225,9 +229,14 @@ class _Head:
         for source in exported:
             emit(source)
         values = ", ".join(map(_variable, exported)) + ("," if exported else "")
-        self.out.append(f"        if {cache}.epoch != _mp.structure_epoch or {cache}.root() is not {root}:")
+        bare = list(dict.fromkeys(emit(g.source) for g in guards if g.kind == "has_own"))
+        grown = f" or sum(map(len, {cache}.dicts)) != {cache}.size" if bare else ""
+        self.out.append(f"        if {cache}.epoch != _mp.structure_epoch or {cache}.root() is not {root}{grown}:")
         self.out += lines
         self.writer.extra["_ref"] = _reference
+        if bare:
+            self.out.append(f"            {cache}.dicts = ({', '.join(f'{e}.__dict__' for e in bare)},)")
+            self.out.append(f"            {cache}.size = sum(map(len, {cache}.dicts))")
         self.out.append(
             f"            {cache}.values, {cache}.root, {cache}.epoch = ({values}), _ref({root}), _mp.structure_epoch"
         )

@@ -57,3 +57,27 @@ def let_go_after_a_break():
         return x, r() is None
 
     return f, [(_one(),)] * 2
+
+
+@program()
+def in_front_of_a_parameter():
+    """A name that is put straight into the `__dict__` of a module hides its parameter, buffer or child."""
+    m = nn.Sequential(nn.Linear(1, 1), nn.BatchNorm1d(1).eval())
+    for p in m.parameters():
+        p.data.fill_(1.0)
+
+    def f(x):
+        return m(x.reshape(1, 1)).round()
+
+    def calls():
+        yield (_one(),)
+        m[0].__dict__["weight"] = torch.full((1, 1), 5.0)
+        yield (_one(),)
+        m[0].__dict__.pop("weight")
+        yield (_one(),)
+        m[1].__dict__["running_mean"] = torch.full((1,), 7.0)
+        yield (_one(),)
+        m[0].__dict__["unrelated"] = 1
+        yield (_one(),)
+
+    return f, calls()
