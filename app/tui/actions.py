@@ -14,14 +14,14 @@ from .keymap import KeyMap, shown
 
 __all__ = ["ACTIONS", "GROUPS", "MODES", "Action", "by_name", "hints", "key_text", "make_keymap"]
 
-MODES = ("command", "edit", "inspector", "search", "steps")
+MODES = ("command", "edit", "inspector", "search", "steps", "output")
 """Where the keyboard is: on the cells, in the text of one cell, in the panel beside them, in the bar that finds and
-replaces, or on the steps of a run."""
+replaces, on the steps of a run, or on a long output that scrolls."""
 
 
 @dataclass(frozen=True)
 class Action:
-    """One command. `keys` work everywhere, `command`, `edit` and `inspector` in that mode only.
+    """One command. `keys` work everywhere, `command`, `edit`, `inspector` and `output` in that mode only.
 
     `hint` is the short name in the line of hints ("" to leave it out there); `hint_modes` says where it is shown.
     """
@@ -35,12 +35,13 @@ class Action:
     command: tuple[str, ...] = ()
     edit: tuple[str, ...] = ()
     inspector: tuple[str, ...] = ()
+    output: tuple[str, ...] = ()
     hint: str = ""
     hint_modes: tuple[str, ...] = ("command", "edit")
 
     def keys_in(self, mode: str) -> tuple[str, ...]:
         """The keys of the action in a mode, those that work everywhere first."""
-        own = {"command": self.command, "edit": self.edit, "inspector": self.inspector}
+        own = {"command": self.command, "edit": self.edit, "inspector": self.inspector, "output": self.output}
         return self.keys + own.get(mode, ())
 
 
@@ -55,7 +56,8 @@ def _make() -> tuple[Action, ...]:
         A("edit", "Edit the cell", moving, "Put the cursor into the text of the cell.", C.edit,
           command=("enter",), hint="Edit", hint_modes=command),
         A("leave", "Leave the text", moving, "Back from the text of a cell, or from the panel, to the cells.", C.leave,
-          edit=("escape", "ctrl+m"), inspector=("escape",), hint="Cells", hint_modes=("edit", "inspector")),
+          edit=("escape", "ctrl+m"), inspector=("escape",), output=("escape", "enter"), hint="Cells",
+          hint_modes=("edit", "inspector", "output")),
         A("next", "Next cell", moving, "Select the cell below.", C.next_cell, command=("j", "down")),
         A("previous", "Previous cell", moving, "Select the cell above.", C.previous_cell, command=("k", "up")),
         A("first", "First cell", moving, "Select the first cell.", C.first_cell, command=("g g", "ctrl+home", "home")),
@@ -88,7 +90,7 @@ def _make() -> tuple[Action, ...]:
         A("run_above", "Run all cells above", running, "Run every code cell above the selected one.", C.run_above),
         A("run_below", "Run this cell and all below", running, "Run from the selected cell to the end.", C.run_below),
         A("interrupt", "Interrupt", running, "Stop what runs. While it does not stop, the same keys go further: "
-          "force a restart, then kill.", C.interrupt, command=("i i", "ctrl+c"), hint="Interrupt", hint_modes=()),
+          "force a restart, then kill.", C.interrupt, command=("i i", "ctrl+c"), output=("i i", "ctrl+c"), hint="Interrupt", hint_modes=()),
         A("restart", "Restart the kernel", running, "A fresh Python; the document stays as it is.", C.restart,
           command=("0 0",)),
         A("restart_run_all", "Restart and run all", running, "A fresh Python, then every code cell.",
@@ -136,9 +138,22 @@ def _make() -> tuple[Action, ...]:
           keys=("ctrl+g",)),
         # Outputs.
         A("toggle_output", "Hide or show the output", "Outputs", "Fold the outputs of the selected cells.",
-          C.toggle_output, command=("o",)),
-        A("full_output", "Show the whole output", "Outputs", "Show every line of a long output, or only its ends.",
-          C.full_output, command=("O",)),
+          C.toggle_output, command=("o",), output=("o",)),
+        A("full_output", "Scroll a long output; show all of it", "Outputs", "A long output becomes a window that arrow keys "
+          "and the wheel scroll; again: every line; again: its ends.", C.full_output, command=("O",), output=("O",),
+          hint="All lines", hint_modes=("output",)),
+        A("output_down", "Scroll the output down", "Outputs", "One line.", C.output_down, output=("down", "j"),
+          hint="Down", hint_modes=("output",)),
+        A("output_up", "Scroll the output up", "Outputs", "One line.", C.output_up, output=("up", "k"), hint="Up",
+          hint_modes=("output",)),
+        A("output_page_down", "Scroll the output a page down", "Outputs", "As many lines as the window shows.",
+          C.output_page_down, output=("pagedown", "space"), hint="Page", hint_modes=("output",)),
+        A("output_page_up", "Scroll the output a page up", "Outputs", "As many lines as the window shows.",
+          C.output_page_up, output=("pageup", "shift+space", "b")),
+        A("output_start", "To the output's beginning", "Outputs", "Its first line.", C.output_start,
+          output=("home", "g", "ctrl+home"), hint="Start", hint_modes=("output",)),
+        A("output_end", "To the output's end", "Outputs", "Its last line; there the window follows what is still printed.",
+          C.output_end, output=("end", "G", "ctrl+end"), hint="End", hint_modes=("output",)),
         A("open_output", "Open the output in the browser", "Outputs", "Write the cell's figure, image or page to a "
           "file and open it.", C.open_output, command=("w",)),
         A("copy_output", "Copy the output", "Outputs", "Put the cell's output on the clipboard as text.",
@@ -207,9 +222,9 @@ def _make() -> tuple[Action, ...]:
         A("palette", "All commands", "Document", "Find any command by its name.", C.palette, keys=("ctrl+p",),
           command=("ctrl+shift+p",), hint="Commands", hint_modes=anywhere),
         A("help", "Help", "Document", "Every command with its keys.", C.help, keys=("f1",),
-          command=("?", "h"), inspector=("?",), hint="Help", hint_modes=anywhere),
+          command=("?", "h"), inspector=("?",), output=("?",), hint="Help", hint_modes=anywhere),
         A("quit", "Quit", "Document", "Leave; unsaved changes are asked about.", C.quit, keys=("ctrl+q",), hint="Quit",
-          hint_modes=("command", "inspector")),
+          hint_modes=("command", "inspector", "output")),
     )  # fmt: skip
 
 

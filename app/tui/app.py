@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from rich.text import Text
 from textual.binding import BindingType
@@ -195,6 +196,10 @@ class TapescopeApp(Serial):
         elif said == "discard":
             journal.discard(found)
         self._warn()
+
+    def notify(self, message: str, **how: Any) -> None:  # type: ignore[override]
+        """Say something in passing. The text is taken as it is: it may hold names and errors of the user's."""
+        super().notify(message, **{**how, "markup": False})
 
     # -- the end ------------------------------------------------------------------------------------
 

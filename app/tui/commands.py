@@ -243,10 +243,42 @@ class Commands(ToolCommands):
         self._output_mode("hidden")
 
     def full_output(self) -> None:
-        self._output_mode("full")
+        """Of a long output: its ends, then a window that scrolls, then everything, then its ends again."""
+        screen, view = self.screen, self.screen.pane.view
+        cell = screen.cells.current
+        if cell is None:
+            return
+        mode = view.output_mode(cell.id)
+        long = view.long_output(screen.cells.index)
+        if mode == "shown" and long is not None:
+            screen.pane.stop_editing()
+            view.open_window(screen.cells.index, long, at_end=cell.id == screen.session.running)
+            return
+        view.leave_window()
+        view.set_output_mode(cell.id, "full" if mode == "scroll" else "shown")
+        view.show_cell(screen.cells.index)
+
+    def output_down(self) -> None:
+        self.screen.pane.view.scroll_window(1)
+
+    def output_up(self) -> None:
+        self.screen.pane.view.scroll_window(-1)
+
+    def output_page_down(self) -> None:
+        self.screen.pane.view.scroll_window(1, pages=True)
+
+    def output_page_up(self) -> None:
+        self.screen.pane.view.scroll_window(-1, pages=True)
+
+    def output_start(self) -> None:
+        self.screen.pane.view.scroll_window(-(10**9))
+
+    def output_end(self) -> None:
+        self.screen.pane.view.scroll_window(None)
 
     def _output_mode(self, mode: str) -> None:
         view = self.screen.pane.view
+        view.leave_window()
         for cell in self.screen.cells.selected():
             view.set_output_mode(cell.id, "shown" if view.output_mode(cell.id) == mode else mode)
         view.show_cell(self.screen.cells.index)

@@ -1,5 +1,8 @@
 """Outputs that a terminal cannot show, written to a file and opened in the browser.
 
+Nothing in an output runs by being opened: HTML stands in a sandboxed frame, a drawing in an image, and a policy in the
+page keeps it from loading anything.  Only plotly's own program runs.
+
 Writing and opening take a moment (plotly is imported here, and only here): call from a worker thread.
 """
 
@@ -22,9 +25,18 @@ _SUFFIXES = {
     "image/png": ".png",
     "image/jpeg": ".jpg",
     "image/gif": ".gif",
-    "image/svg+xml": ".svg",
+    "image/svg+xml": ".html",
     "text/html": ".html",
 }
+
+_STILL = "default-src 'none'; img-src data:; media-src data:; font-src data:; style-src 'unsafe-inline'"
+"""Content security policy of a page in which nothing runs and that loads nothing."""
+
+_FIGURE = (
+    "default-src 'none'; img-src data: blob:; font-src data:; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline' 'unsafe-eval'; worker-src blob:"
+)
+"""Of one in which plotly draws."""
 
 
 def openable(output: dict[str, Any]) -> str | None:
@@ -48,17 +60,31 @@ def write_output(data: dict[str, Any], mime: str) -> Path:
         path = folder / "figure.html"
         # `validate=False`: the figure may have been made by another version of plotly.
         page = plotly.io.to_html(value, include_plotlyjs=True, full_html=True, validate=False)
-        path.write_text(page, encoding="utf-8")
+        path.write_text(page.replace("<head>", f"<head>{_policy(_FIGURE)}", 1), encoding="utf-8")
         return path
     path = folder / f"output{_SUFFIXES[mime]}"
-    if mime in ("text/html", "image/svg+xml"):
+    if mime == "text/html":
         text = joined(value)
-        if mime == "text/html" and "<html" not in text.lower():
-            text = f"<!doctype html><meta charset='utf-8'><title>{html.escape('Output')}</title>\n{text}"
-        path.write_text(text, encoding="utf-8")
+        note = "<p>Programs in this output do not run here.</p>" if "<script" in text.lower() else ""
+        path.write_text(_page(f"{note}<iframe sandbox srcdoc='{html.escape(text)}'></iframe>"), encoding="utf-8")
+    elif mime == "image/svg+xml":
+        drawing = base64.b64encode(joined(value).encode()).decode()
+        path.write_text(_page(f"<img alt='' src='data:image/svg+xml;base64,{drawing}'>"), encoding="utf-8")
     else:
         path.write_bytes(base64.b64decode(joined(value)))
     return path
+
+
+def _policy(text: str) -> str:
+    return f'<meta http-equiv="Content-Security-Policy" content="{text}">'
+
+
+def _page(body: str) -> str:
+    style = "body { margin: 1em; font-family: sans-serif } iframe { border: 0; width: 100%; height: 92vh } img { max-width: 100% }"
+    return (
+        f"<!doctype html><html><head><meta charset='utf-8'>{_policy(_STILL)}<title>Output</title>"
+        f"<style>{style}</style></head><body>{body}</body></html>\n"
+    )
 
 
 def open_in_browser(path: Path) -> bool:

@@ -150,6 +150,8 @@ class Finder:
         screen.set_focus(view, scroll_visible=False)
         if place is not None:
             cell = screen.notebook.find(place.cell)
-            if cell is not None and screen.cells.select_id(place.cell) and edit:
-                screen.pane.start_editing(place.place_in(cell.source))
+            if cell is not None and screen.cells.select_id(place.cell):
+                screen.pane.remember_place(place.cell, place.place_in(cell.source))
+                if edit:
+                    screen.pane.start_editing(place.place_in(cell.source))
         screen.select(screen.cells.index, keep=True)

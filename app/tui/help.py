@@ -43,8 +43,12 @@ def help_text(look: Look, keymap: KeyMap | None = None) -> RenderableType:
 
 def _keys(action: Action, keymap: KeyMap) -> str:
     """The keys of an action; those that are only meant in one mode say so where it is not command mode."""
-    command, edit, panel = (keymap.keys(mode, action.name) for mode in ("command", "edit", "inspector"))
+    command, edit, panel, output = (
+        keymap.keys(mode, action.name) for mode in ("command", "edit", "inspector", "output")
+    )
     parts = [shown(keys) for keys in command]
     parts += [f"{shown(keys)} (text)" for keys in edit if keys not in command]
     parts += [f"{shown(keys)} (panel)" for keys in panel if keys not in (*command, *edit)]
+    if not parts:
+        parts = [f"{shown(keys)} (output)" for keys in output]
     return ", ".join(parts[:3]) or "Ctrl+P"

@@ -59,7 +59,7 @@ class NotebookPane(Container):
         super().__init__(id=id)
         self.notebook, self.cells = notebook, cells
         self.editing = False
-        self._line = -1
+        self._places: dict[str, tuple[int, int]] = {}
         self.view = NotebookView(notebook, cells, runs, look, key, elapsed, id="cells")
         self.view.keep_row = self._cursor_row
         self.editor = CellEditor(look, key, id="editor")
@@ -81,6 +81,7 @@ class NotebookPane(Container):
         cell = self.cells.current
         if cell is None:
             return
+        self.view.leave_window()
         if self.editing and self.editor.cell_id == cell.id:
             if place is not None:
                 self.editor.move_cursor(self.editor.clamp_visitable(place))
@@ -92,7 +93,7 @@ class NotebookPane(Container):
         self.editing = True
         self.view.set_raw(cell.id)
         self.editor.show_line_numbers = self.view.numbers
-        self.editor.open(cell.id, cell.source, language, place)
+        self.editor.open(cell.id, cell.source, language, place or self._places.get(cell.id))
         self.editor.display = True
         self._place_editor()
         self.screen.set_focus(self.editor, scroll_visible=False)
@@ -110,6 +111,14 @@ class NotebookPane(Container):
         self.view.show_cell(self.cells.index)
         self.post_message(self.ModeChanged(False))
 
+    def remember_place(self, cell_id: str | None, place: tuple[int, int]) -> None:
+        """Where the cursor goes when the text of a cell is opened the next time."""
+        if cell_id is not None:
+            self._places.pop(cell_id, None)
+            self._places[cell_id] = place
+            if len(self._places) > 200:
+                del self._places[next(iter(self._places))]
+
     def flush(self) -> None:
         """Bring the document up to the editor's text now: a command may come before the editor's own message."""
         if self.editing and self._index() is not None:  # the cell may just have been deleted
@@ -119,6 +128,7 @@ class NotebookPane(Container):
         self.flush()
         self.editing = False
         self.popup.close()
+        self.remember_place(self.editor.cell_id, self.editor.cursor_location)
         self.editor.keep_history()
         self.editor.cell_id = None
         self.editor.display = False

@@ -22,6 +22,7 @@ from textual.strip import Strip
 
 from ..notebook.document import Cell, Change, Notebook
 from .cells import Cells
+from .output_view import HEAD, TAIL
 from .pictures import Frame, Picture, Pictures, Row
 from .quantities import bar, count_text, time_text
 from .session import CellRun
@@ -107,6 +108,8 @@ class NotebookView(ScrollView, can_focus=True):
         self.let_go_by_hand = False
         """A person has scrolled since a run began."""
         self.following: str | None = None
+        self.scrolled: tuple[str, int] | None = None
+        """The cell and the number of the long output that the arrow keys scroll."""
         self.keep_current = True
         self.keep_row: Callable[[], int | None] = lambda: None
 
@@ -116,6 +119,7 @@ class NotebookView(ScrollView, can_focus=True):
     def pictures(self) -> Pictures:
         if self._pictures is None:
             self._pictures = Pictures(self._frame())
+            self._pictures.window_rows = self._window_rows()
         self._pictures.hints = self.hints if self.show_hints else {}
         return self._pictures
 
@@ -145,7 +149,14 @@ class NotebookView(ScrollView, can_focus=True):
         """The width or the look changed: draw everything anew."""
         if self._pictures is not None:
             self._pictures.frame = self._frame()
+            if self._pictures.window_rows != (rows := self._window_rows()):
+                self._pictures.window_rows = rows
+                self._pictures.changed(None)
         self.settle()
+
+    def _window_rows(self) -> int:
+        """Rows of a window on a long output: as many as its two ends take, fewer where the screen is small."""
+        return max(5, min(HEAD + TAIL + 1, (self.scrollable_content_region.height or 40) - 3))
 
     def toggle_gutter(self) -> bool:
         """Show or hide the costs beside the code; returns whether they are shown now."""
@@ -238,6 +249,68 @@ class NotebookView(ScrollView, can_focus=True):
         self.pictures.set_mode(cell_id, mode)
         self.settle()
 
+    # -- long outputs -------------------------------------------------------------------------------
+
+    def long_output(self, index: int) -> int | None:
+        """The number of the last output of a cell of which not everything is shown, or of which a window is."""
+        drawn = self.picture(index).drawn
+        return next((n for n in range(len(drawn) - 1, -1, -1) if drawn[n].hidden or drawn[n].window), None)
+
+    def open_window(self, index: int, number: int, *, at_end: bool = False) -> None:
+        """Show a long output in a window that scrolls, and let the arrow keys scroll it."""
+        cell = self.notebook.cells[index].id
+        if self.pictures.mode(cell) != "scroll":
+            self.pictures.scroll_to(cell, number, None if at_end else 0)
+            self.pictures.set_mode(cell, "scroll")
+        self.scrolled = (cell, number)
+        self.settle()
+        top = self._output_top(index, number)
+        self.show_rows(top, top + self.pictures.window_rows)
+        self.refresh()
+
+    def _output_top(self, index: int, number: int) -> int:
+        rows = self.picture(index).rows
+        return self._tops[index] + next((n for n, r in enumerate(rows) if r.kind == "output" and r.place == number), 0)
+
+    def scroll_window(self, by: int | None, *, pages: bool = False) -> bool:
+        """Scroll the window by lines, or pages; None goes to the end. False where it is at that end already."""
+        if self.scrolled is None:
+            return False
+        return self._scroll_window(*self.scrolled, by, pages)
+
+    def _scroll_window(self, cell: str, number: int, by: int | None, pages: bool = False) -> bool:
+        try:
+            drawn = self.picture(self.notebook.index_of(cell)).drawn
+        except KeyError:
+            return False
+        window = drawn[number].window if number < len(drawn) else None
+        if window is None:
+            return False
+        step = by if not pages or by is None else by * max(1, window.shown - 1)
+        first = window.last if step is None else max(0, min(window.last, window.first + step))
+        if first == window.first:
+            return False
+        self.pictures.scroll_to(cell, number, None if first == window.last else first)
+        self.settle()
+        return True
+
+    def leave_window(self) -> None:
+        """The arrow keys scroll no output any more."""
+        if self.scrolled is not None:
+            self.scrolled = None
+            self.refresh()
+
+    def _wheel(self, event: events.MouseEvent, by: int) -> bool:
+        """The wheel over a window scrolls it, as long as there is more in that direction."""
+        index, within = self._locate(event.y + self.scroll_offset.y)
+        if index >= len(self.notebook):
+            return False
+        picture = self.picture(index)
+        row = picture.rows[min(within, picture.height - 1)]
+        if row.kind != "output" or picture.drawn[row.place].window is None:
+            return False
+        return self._scroll_window(self.notebook.cells[index].id, row.place, by)
+
     def show_cell(self, index: int) -> None:
         """Scroll as little as needed to show a cell, its beginning first."""
         if not 0 <= index < len(self._tops) - 1:
@@ -254,6 +327,11 @@ class NotebookView(ScrollView, can_focus=True):
         if index == 0:
             view_top = 0
         self._scroll(view_top)
+
+    def shows_end(self, index: int) -> bool:
+        """Whether the last row of a cell, above the gap, is on the screen."""
+        last = self._tops[index + 1] - 2
+        return self.scroll_offset.y <= last < self.scroll_offset.y + self.scrollable_content_region.height
 
     def _follow(self, cell_id: str) -> None:
         """Scroll down to the end of a cell's outputs, and a little of the next cell where that is the current one."""
@@ -342,13 +420,33 @@ class NotebookView(ScrollView, can_focus=True):
             if first and (linked or failed):
                 marker = Segment("▸ ", look.error if failed else look.accent)
         elif kind == "output":
-            marker = Segment("│ ", look.error if picture.drawn[place].kind == "error" else look.faint)
+            drawn = picture.drawn[place]
+            marker = Segment("│ ", look.error if drawn.kind == "error" else look.faint)
+            if drawn.window is not None:
+                marker = self._thumb(cell.id, place, picture, within, look)
         elif kind == "hint":
             marker = Segment("◆ " if first else "  ", look.accent)
         elif kind == "gap":
             strip = self._footnote(cell, run, look, width - MARGIN - _RIGHT)
         margin = self._margin(index, cell, run, within, kind, look)
         return Strip.join([Strip([*margin, marker]), strip]).crop_extend(0, width, None).apply_style(ground)
+
+    def _thumb(self, cell: str, number: int, picture: Picture, within: int, look: Look) -> Segment:
+        """The margin beside a window: a bar that shows which part of the output it shows."""
+        window = picture.drawn[number].window
+        assert window is not None
+        first = within
+        while not picture.rows[first].first:
+            first -= 1
+        rows = len(picture.drawn[number].lines) - 1
+        start = round(window.first / window.total * rows)
+        stop = max(start + 1, round((window.first + window.shown) / window.total * rows))
+        if window.first == window.last:
+            start, stop = start - (stop - rows), rows
+        here = self.scrolled == (cell, number)
+        if start <= within - first < stop:
+            return Segment("┃ ", look.accent if here else look.text)
+        return Segment("│ ", look.faint)
 
     def _margin(self, index: int, cell: Cell, run: CellRun | None, within: int, kind: str, look: Look) -> list[Segment]:
         bar = Segment(" ")
@@ -421,11 +519,17 @@ class NotebookView(ScrollView, can_focus=True):
         self.keep_current = False
         self.let_go_by_hand = True
 
-    def on_mouse_scroll_down(self) -> None:
-        self.let_go()
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        self._wheeled(event, 3)
 
-    def on_mouse_scroll_up(self) -> None:
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        self._wheeled(event, -3)
+
+    def _wheeled(self, event: events.MouseEvent, by: int) -> None:
         self.let_go()
+        if self._wheel(event, by):
+            event.stop()
+            event.prevent_default()
 
     def on_scroll_to(self) -> None:
         self.let_go()

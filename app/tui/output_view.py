@@ -28,10 +28,13 @@ from .plot_draw import draw
 from .themes import Look
 from .tracebacks import HEAD as FRAME_HEAD
 
-__all__ = ["FIGURE", "Drawn", "bundle_kind", "draw_output", "text_of_output"]
+__all__ = ["FIGURE", "Drawn", "Scroll", "Window", "bundle_kind", "draw_output", "text_of_output"]
 
 FIGURE = "application/vnd.plotly.v1+json"
 """MIME type of a plotly figure."""
+
+_LONG_LINE = 4000
+"""Characters from which a line is no prose and is broken where the width ends."""
 
 HEAD, TAIL = 12, 18
 """Lines kept at both ends of a long text."""
@@ -43,12 +46,31 @@ _LINK = "w opens it in the browser"
 class Drawn:
     """The lines of an output; `kind` ("stream", "error", "result", "display") says how its margin looks.
 
-    `hidden` counts the lines that the cap leaves out.
+    `hidden` counts the lines that the cap leaves out; `window` tells of a text that scrolls in place.
     """
 
     lines: list[Text]
     kind: str
     hidden: int = 0
+    window: Window | None = None
+
+
+@dataclass(frozen=True)
+class Window:
+    """What of a text is shown: the first line (from 0), how many lines, of how many; `last` is the last possible first."""
+
+    first: int
+    shown: int
+    total: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Scroll:
+    """How a long text is to be shown in a window: its rows, and the first line (None: the end, also while it grows)."""
+
+    rows: int
+    first: int | None = None
 
 
 def joined(value: Any) -> str:
@@ -58,16 +80,21 @@ def joined(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
-def draw_output(output: dict[str, Any], width: int, look: Look, *, full: bool = False) -> Drawn:
-    """The lines of one nbformat output, at most `width` cells wide each."""
+def draw_output(
+    output: dict[str, Any], width: int, look: Look, *, full: bool = False, scroll: Scroll | None = None
+) -> Drawn:
+    """The lines of one nbformat output, at most `width` cells wide each.
+
+    Of a long text both ends are shown, with `scroll` a window on it, with `full` everything.
+    """
     kind = output.get("output_type")
     if kind == "stream":
         style = look.warning if output.get("name") == "stderr" else look.text
-        return _capped(joined(output.get("text")), width, look, "stream", full, style=style)
+        return _capped(joined(output.get("text")), width, look, "stream", full, scroll, style=style)
     if kind == "error":
         traceback = output.get("traceback") or [f"{output.get('ename')}: {output.get('evalue')}"]
         text = "\n".join(joined(line) for line in traceback)
-        drawn = _capped(_without_frame(text), width, look, "error", full)
+        drawn = _capped(_without_frame(text), width, look, "error", full, scroll)
         for line in drawn.lines:  # what a click (or E) leads to
             line.highlight_regex(FRAME_HEAD, look.primary + Style(underline=True))
         return drawn
@@ -76,7 +103,7 @@ def draw_output(output: dict[str, Any], width: int, look: Look, *, full: bool = 
     name = "result" if kind == "execute_result" else "display"
     mime = bundle_kind(data)
     if mime is None:
-        return _capped(joined(data.get("text/plain")), width, look, name, full)
+        return _capped(joined(data.get("text/plain")), width, look, name, full, scroll)
     try:
         return Drawn(_DRAWERS[mime](data[mime], width, look), name)
     except Exception as error:  # a strange output must not take the notebook's window down
@@ -118,7 +145,9 @@ def _without_frame(traceback: str) -> str:
 # -- text -------------------------------------------------------------------------------------------
 
 
-def _capped(text: str, width: int, look: Look, kind: str, full: bool, style: Any = None) -> Drawn:
+def _capped(
+    text: str, width: int, look: Look, kind: str, full: bool, scroll: Scroll | None, style: Any = None
+) -> Drawn:
     """Only what is shown is parsed: a cell that prints fast costs the same, however much it has printed."""
     rows = text.split("\n")
     if rows and not rows[-1]:
@@ -126,10 +155,38 @@ def _capped(text: str, width: int, look: Look, kind: str, full: bool, style: Any
     hidden = len(rows) - HEAD - TAIL
     if full or hidden <= 1:
         return Drawn(_lines("\n".join(rows), width, look, style), kind)
+    if scroll is not None:
+        return _windowed(rows, width, look, kind, scroll, style)
     lines = _lines("\n".join(rows[:HEAD]), width, look, style)
-    lines.append(Text(f"⋯ {hidden:,} lines not shown (Shift+O shows all)", look.accent, end="", no_wrap=True))
+    said = f"⋯ {hidden:,} lines not shown (Shift+O or a click scrolls through them)"
+    lines.append(Text(said, look.accent, end="", no_wrap=True))
     lines += _lines("\n".join(rows[-TAIL:]), width, look, style)
     return Drawn(lines, kind, hidden)
+
+
+def _windowed(rows: list[str], width: int, look: Look, kind: str, scroll: Scroll, style: Any) -> Drawn:
+    """A window of always the same height on the lines, with a row below it that says where it stands."""
+    room = max(2, scroll.rows - 1)
+    last, left = len(rows), room
+    while last > 0 and left > 0:
+        left -= len(_lines(rows[last - 1], width, look, style))
+        if left < 0 and last < len(rows):
+            break
+        last -= 1
+    first = last if scroll.first is None else max(0, min(scroll.first, last))
+    lines: list[Text] = []
+    shown = 0
+    for row in rows[first : first + room]:
+        drawn = _lines(row, width, look, style) or [Text("", end="")]
+        if lines and len(lines) + len(drawn) > room:
+            break
+        lines += drawn
+        shown += 1
+    lines = lines[:room]
+    lines += [Text("", end="") for _ in range(room - len(lines))]
+    said = f"⋯ lines {first + 1:,} to {first + shown:,} of {len(rows):,} (↑ ↓ scroll, Esc leaves, Shift+O shows all)"
+    lines.append(Text(said[: max(width, 1)], look.accent, end="", no_wrap=True))
+    return Drawn(lines, kind, len(rows) - shown, Window(first, shown, len(rows), last))
 
 
 def _lines(text: str, width: int, look: Look, style: Any) -> list[Text]:
@@ -140,13 +197,23 @@ def _lines(text: str, width: int, look: Look, style: Any) -> list[Text]:
 
 
 def _wrapped(line: Text, width: int) -> list[Text]:
-    """A line broken at `width` cells, as a terminal breaks it."""
+    """A line broken at `width` cells: behind a word where one ends not far from there, else in the middle of it."""
     if "\t" in line.plain:
         line.expand_tabs(8)
     if cell_len(line.plain) <= width:
         return [line]
     offsets, position = [], 0
-    for piece in chop_cells(line.plain, max(width, 2))[:-1]:
+    plain, width = line.plain, max(width, 2)
+    if len(plain) > _LONG_LINE:
+        for piece in chop_cells(plain, width)[:-1]:
+            position += len(piece)
+            offsets.append(position)
+        return list(line.divide(offsets))
+    while cell_len(plain[position:]) > width:
+        piece = chop_cells(plain[position : position + width], width)[0]
+        space = piece.rfind(" ") + 1
+        if space > len(piece) // 2 and plain[position + len(piece)] != " " and piece[:space].strip():
+            piece = piece[:space]
         position += len(piece)
         offsets.append(position)
     return list(line.divide(offsets))

@@ -6,7 +6,7 @@ knows no widgets: notebook_view.py puts margins and highlights around these rows
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from ..notebook.document import Cell
 from . import ansi
 from .highlight import Span, spans
 from .markdown_view import render as render_markdown
-from .output_view import Drawn, draw_output, joined
+from .output_view import Drawn, Scroll, draw_output, joined
 from .themes import Look
 
 __all__ = ["Frame", "Picture", "Pictures", "Row", "line_number_width", "source_height", "to_strip"]
@@ -80,7 +80,10 @@ def source_height(source: str, width: int) -> int:
 
 
 class Picture:
-    """One cell, drawn. `outputs` is "shown", "hidden" or "full"; `raw` draws markdown as its source text."""
+    """One cell, drawn. `outputs` is "shown", "hidden", "scroll" or "full"; `raw` draws markdown as its source text.
+
+    `scroll` says, for a mode of "scroll", how the output of a number is to be shown.
+    """
 
     def __init__(
         self,
@@ -91,6 +94,7 @@ class Picture:
         raw: bool = False,
         old: Picture | None = None,
         hints: Sequence[dict[str, Any]] = (),
+        scroll: Callable[[int], Scroll] | None = None,
     ):
         self.cell_id = cell.id
         self.frame = frame
@@ -113,7 +117,7 @@ class Picture:
             self._add_source()
         self.source_rows = len(self.rows)
         if cell.cell_type == "code":
-            self._add_outputs(cell, outputs, old)
+            self._add_outputs(cell, outputs, old, scroll)
             self._add_hints(hints)
         self.rows.append(Row("gap", 0, True))
 
@@ -137,7 +141,7 @@ class Picture:
         self._markdown = render_markdown(self._source, self.frame.width, self.frame.look)
         self.rows = [Row("markdown", number, number == 0) for number in range(max(1, len(self._markdown)))]
 
-    def _add_outputs(self, cell: Cell, mode: str, old: Picture | None) -> None:
+    def _add_outputs(self, cell: Cell, mode: str, old: Picture | None, scroll: Callable[[int], Scroll] | None) -> None:
         if not cell.outputs:
             return
         if mode == "hidden":
@@ -146,12 +150,13 @@ class Picture:
         known = old._kept if old is not None and old.frame == self.frame else []
         for number, output in enumerate(cell.outputs):
             content = _content(output)
+            window = scroll(number) if scroll is not None and mode == "scroll" else None
             before = known[number] if number < len(known) else None
-            if before is not None and before[0] is output and before[1] == (content, mode):
+            if before is not None and before[0] is output and before[1] == (content, mode, window):
                 drawn = before[2]
             else:
-                drawn = draw_output(output, self.frame.width, self.frame.look, full=mode == "full")
-            self._kept.append((output, (content, mode), drawn))
+                drawn = draw_output(output, self.frame.width, self.frame.look, full=mode == "full", scroll=window)
+            self._kept.append((output, (content, mode, window), drawn))
             self.drawn.append(drawn)
             self.rows.extend(Row("output", number, line == 0) for line in range(len(drawn.lines)))
 
@@ -286,6 +291,9 @@ class Pictures:
         self._known: dict[str, Picture] = {}
         self._stale: set[str] = set()
         self._modes: dict[str, str] = {}
+        self._firsts: dict[tuple[str, int], int | None] = {}
+        self.window_rows = 31
+        """Rows of the window on a long output that scrolls in place."""
         self.hints: Mapping[str, Sequence[dict[str, Any]]] = {}
         """What is to be said under each cell."""
         self._raw: str | None = None
@@ -307,7 +315,7 @@ class Pictures:
             return known
         picture = Picture(
             cell, self._frame, outputs=self._modes.get(cell.id, "shown"), raw=self._raw == cell.id, old=known,
-            hints=self.hints.get(cell.id, ()),
+            hints=self.hints.get(cell.id, ()), scroll=lambda number: self._scroll(cell.id, number),
         )  # fmt: skip
         self._known[cell.id] = picture
         self._stale.discard(cell.id)
@@ -326,11 +334,19 @@ class Pictures:
         self._stale.discard(cell_id)
 
     def mode(self, cell_id: str) -> str:
-        """How the outputs of a cell are shown: "shown" (capped), "hidden" or "full"."""
+        """How the outputs of a cell are shown: "shown" (both ends of long ones), "scroll" (a window), "hidden" or "full"."""
         return self._modes.get(cell_id, "shown")
 
     def set_mode(self, cell_id: str, mode: str) -> None:
         self._modes[cell_id] = mode
+        self.changed(cell_id)
+
+    def _scroll(self, cell_id: str, number: int) -> Scroll:
+        return Scroll(self.window_rows, self._firsts.get((cell_id, number), 0))
+
+    def scroll_to(self, cell_id: str, number: int, first: int | None) -> None:
+        """The first line that the window on an output shows; None for the end, also while it grows."""
+        self._firsts[cell_id, number] = first
         self.changed(cell_id)
 
     @property

@@ -26,7 +26,7 @@ from ..kernel import messages as m
 from ..notebook.document import Cell, Change, Notebook
 from ..notebook.errors import NotebookError
 from .actions import by_name, hints
-from .ansi import plain
+from .ansi import inert, plain
 from .asking import Asking
 from .cells import Cells
 from .commands import (
@@ -214,6 +214,8 @@ class NotebookScreen(Screen[None]):
             return "search"
         if focused is self.scrubber:
             return "steps"
+        if focused is self.pane.view and self.pane.view.scrolled is not None:
+            return "output"
         return "inspector" if focused is not None and self.inspector in focused.ancestors else "command"
 
     def on_key(self, event: events.Key) -> None:
@@ -271,6 +273,8 @@ class NotebookScreen(Screen[None]):
             self.pane.popup.close()
         elif self.pane.editing:
             self.pane.stop_editing()
+        elif self.pane.view.scrolled is not None:
+            self.pane.view.leave_window()
         else:
             self.set_focus(self.pane.view, scroll_visible=False)
 
@@ -294,6 +298,12 @@ class NotebookScreen(Screen[None]):
             self.pane.stop_editing()
         view = self.pane.view
         view.keep_current = True
+        if current is not None and view.following is not None:
+            # The cell that runs, and the one behind it that "run and go on" chooses, leave its outputs in view.
+            near = self.notebook.cells[max(0, self.cells.index - 1) : self.cells.index + 1]
+            if all(cell.id != view.following for cell in near):
+                view.following = None
+        view.leave_window()
         view.settle()
         view.show_cell(self.cells.index)
         view.refresh()
@@ -307,6 +317,7 @@ class NotebookScreen(Screen[None]):
         if self.pane.editing:
             self.pane.stop_editing()
         self.cells.select(event.index)
+        self.pane.view.leave_window()
         if kind == "source" and event.place is not None:
             self.pane.start_editing(event.place)
         elif kind == "markdown" and event.twice:
@@ -319,6 +330,8 @@ class NotebookScreen(Screen[None]):
             kind == "output" and event.output_row is not None and self._go_to_traceback(event.index, *event.output_row)
         ):
             return
+        elif kind == "output" and event.output_row is not None and self._scroll_output(event.index, *event.output_row):
+            self.set_focus(self.pane.view, scroll_visible=False)
         else:
             self.set_focus(self.pane.view, scroll_visible=False)
         self.pane.view.link({})
@@ -339,6 +352,14 @@ class NotebookScreen(Screen[None]):
         place = place_at([line.plain for line in drawn.lines], row)
         return place is not None and self._go_to_count(*place)
 
+    def _scroll_output(self, index: int, number: int, row: int) -> bool:
+        """A click on the row that stands for lines not shown, or on a window that scrolls."""
+        drawn = self.pane.view.picture(index).drawn[number]
+        if drawn.window is None and not (drawn.hidden and drawn.lines[row].plain.startswith("⋯ ")):
+            return False
+        self.pane.view.open_window(index, number)
+        return True
+
     def _go_to_count(self, count: int, line: int) -> bool:
         """Put the cursor on a line of the cell that ran as number `count`."""
         cell = self.session.cell_of_count(count)
@@ -346,7 +367,7 @@ class NotebookScreen(Screen[None]):
 
     def go_to_error(self) -> None:
         """Put the cursor on the line that failed; again, on the line that called it."""
-        cells = [self.cells.current, *self.notebook.cells]
+        cells = [self.cells.current, self.notebook.find(self.session.failed or ""), *self.notebook.cells]
         for cell in (c for c in cells if c is not None):
             error = next((o for o in reversed(cell.outputs) if o.get("output_type") == "error"), None)
             if error is None:
@@ -536,6 +557,7 @@ class NotebookScreen(Screen[None]):
         if update.began is not None and self._trail:
             self._follow_trail(update.began)
         if update.runs:
+            self._tell_failure(update)
             self.pane.view.refresh()
             self.inspector.tape.refresh()
             if self.search.display:
@@ -555,6 +577,25 @@ class NotebookScreen(Screen[None]):
         if update.input_request is not None:
             self._ask_input(update.input_request)
         self.refresh_status()
+
+    def _tell_failure(self, update: Update) -> None:
+        """Where a cell that failed is out of sight, say so."""
+        failed = self.session.failed
+        cell = self.notebook.find(failed) if failed is not None and failed in update.finished else None
+        if cell is None:
+            return
+        index = self.notebook.index_of(cell.id)
+        self.pane.view.settle()
+        error = next((o for o in reversed(cell.outputs) if o.get("output_type") == "error"), None)
+        if error is None or self.pane.view.shows_end(index):
+            return
+        what = inert(" ".join(f"{error.get('ename')}: {error.get('evalue')}".split()))
+        self.notify(
+            f"{what[:200]}\nE, outside of the text, goes to the line.",
+            title=f"Cell {index + 1} failed",
+            severity="error",
+            timeout=8,
+        )
 
     def _guarded(self, work: Callable[[Update], None], update: Update) -> None:
         """A mistake in a panel must not take the notebook's window down: it is said, once a kind."""
@@ -771,6 +812,7 @@ class NotebookScreen(Screen[None]):
                 running=self._running_name(running),
                 elapsed=self.session.elapsed() if running is not None else 0.0,
                 waiting=self.session.waiting,
+                failed=self._running_name(self.session.failed),
                 impatient=self.session.impatient(),
                 mode=mode,
                 cell=self.cells.index + 1,

@@ -103,6 +103,8 @@ class Session:
         self._counts: dict[int, tuple[str, int]] = {}
         self._ran: dict[tuple[str, int], str] = {}
         self._current: str | None = None
+        self.failed: str | None = None
+        """The cell at which the last run ended with an error."""
         self._last: str | None = None
         self._requests = 0
         self._restarting = False
@@ -237,6 +239,7 @@ class Session:
         self._forget_waiting()
         was_dead = self.info.state == "dead"
         self._give_up("interrupted")
+        self.failed = None
         self._restarting = not was_dead
         self.info = KernelInfo(torch=self.info.torch, device=self.info.device, python=self.info.python)
         self.variables = []
@@ -322,6 +325,7 @@ class Session:
         place = next((n for n, (cell, _) in enumerate(self._waiting) if cell == cell_id), None)
         revision = self._waiting.pop(place)[1] if place is not None else 0
         self._current = self._last = update.began = cell_id
+        self.failed = None
         self.hints.pop(cell_id, None)
         self.costs.pop(cell_id, None)
         update.costs = True
@@ -385,6 +389,8 @@ class Session:
         if run is not None and run.state in ("running", "waiting"):
             run.state = event.status if event.status in known else "error"  # type: ignore[assignment]
             run.seconds = event.seconds
+            if run.state == "error":
+                self.failed = event.cell
         if event.status not in ("aborted", "died"):
             self._counts[event.execution_count] = (event.cell, run.revision if run is not None else 0)
         if (cell := self._find(event.cell)) is not None and event.status not in ("aborted", "died"):

@@ -26,7 +26,7 @@ _SPIN = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 @dataclass
 class StatusFacts:
-    """Everything the status line says."""
+    """Everything the status line says. `failed` is the cell at which the last run ended."""
 
     file: str = "untitled"
     unsaved: bool = False
@@ -35,6 +35,7 @@ class StatusFacts:
     running: str = ""
     elapsed: float = 0.0
     waiting: int = 0
+    failed: str = ""
     impatient: bool = False
     mode: str = "command"
     cell: int = 0
@@ -66,7 +67,9 @@ def _kernel_text(facts: StatusFacts) -> tuple[str, str]:
         )
         rest = f", {facts.waiting} waiting" if facts.waiting else ""
         return f"{spin} running {facts.running}, {took}{rest}", "accent"
-    return ("● busy", "accent") if kernel.state == "busy" else ("○ idle", "success")
+    if kernel.state == "busy":
+        return "● busy", "accent"
+    return (f"○ idle, {facts.failed} failed (E)", "error") if facts.failed else ("○ idle", "success")
 
 
 def compose_status(facts: StatusFacts, width: int, look: Look) -> Text:
@@ -84,9 +87,14 @@ def compose_status(facts: StatusFacts, width: int, look: Look) -> Text:
     place = f"{facts.cell}/{facts.cells}"
     if facts.line is not None:
         place = f"line {facts.line}, column {facts.column}"
-    mode = {"command": "COMMAND", "edit": "EDIT", "inspector": "PANEL", "search": "FIND", "steps": "STEPS"}.get(
-        facts.mode, facts.mode.upper()
-    )
+    mode = {
+        "command": "COMMAND",
+        "edit": "EDIT",
+        "inspector": "PANEL",
+        "search": "FIND",
+        "steps": "STEPS",
+        "output": "OUTPUT",
+    }.get(facts.mode, facts.mode.upper())
     if facts.pending:
         mode = f"{facts.pending} …"
     mode_style = {"edit": look.success, "command": look.primary}.get(facts.mode, look.accent)

@@ -53,6 +53,45 @@ async def test_an_error_stops_the_cells_that_wait_and_points_at_its_line(open_ap
         assert "▸" in row
 
 
+async def test_a_failure_out_of_sight_is_said_and_reached(open_app):
+    """A far cell fails: a notice says where and why, the status line keeps it, E goes to the line."""
+    text = "# %%\nx = 1\n" + "\n# %%\ny = 2\n" * 40 + "\n# %%\nz = 3\n1 / 0\n"
+    async with open_app(text, real=True) as user:
+        await user.ready()
+        last = user.screen.notebook.cells[-1]
+        user.screen.run_cells([last])
+        await user.sees("idle, cell 42 failed (E)")
+        assert "ZeroDivisionError: division by zero" in user.toasts() and "1 / 0" not in user.text
+        await user.press("e")
+        assert user.screen.cells.index == 41 and user.screen.pane.editor.cursor_location[0] == 1
+        await user.press("escape", "k", "ctrl+j")
+        await user.until(lambda: user.screen.session.runs[user.cell(40)].state == "ok")
+        await user.sees("○ idle ")
+
+
+async def test_what_an_error_says_is_taken_as_it_is(open_app):
+    """A message that looks like markup is shown, not interpreted."""
+    text = "# %%\nx = 1\n" + "\n# %%\ny = 2\n" * 40 + "\n# %%\nraise ValueError('[/b] [red]')\n"
+    async with open_app(text, real=True) as user:
+        await user.ready()
+        user.screen.run_cells([user.screen.notebook.cells[-1]])
+        await user.until(lambda: "ValueError: [/b] [red]" in user.toasts())
+        assert not any(note.markup for note in user.app._notifications)
+
+
+async def test_going_elsewhere_ends_the_following_of_a_cell_that_runs(open_app):
+    """A cell is run, the person goes to the first one: what is printed does not pull the view back."""
+    async with open_app("# %%\nx = 1\n" + "\n# %%\ny = 2\n" * 40) as user:
+        await user.press("G", "ctrl+j")
+        cell = user.cell(40)
+        user.kernel.emit(m.Status("busy", cell), m.Stream(cell, "stdout", "one\n"))
+        await user.sees("one")
+        await user.press("g", "g")
+        user.kernel.emit(m.Stream(cell, "stdout", "two\n" * 20))
+        await user.settle(0.2)
+        assert user.screen.pane.view.scroll_offset.y == 0
+
+
 async def test_run_above_and_below(open_app):
     """The palette's commands run the cells above, or this one and those below."""
     async with open_app("# %%\na\n\n# %%\nb\n\n# %%\nc\n") as user:

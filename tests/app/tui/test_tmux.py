@@ -74,16 +74,30 @@ def start(terminal: Terminal, path: Path, expects: str = "idle") -> None:
     terminal.sees("COMMAND", expects)
 
 
+def go_to(terminal: Terminal, text: str) -> None:
+    """Find a text and select its cell."""
+    terminal.keys("C-f")
+    terminal.sees("FIND")
+    terminal.type(text)
+    terminal.sees("1 of")
+    terminal.keys("Escape")
+    terminal.sees("COMMAND")
+
+
 def test_the_example_trains_and_shows_its_tape_in_a_terminal(terminal, root):
     """Open the first lesson, run all, read accuracy and tape, quit."""
     start(terminal, root / "examples" / "01_digits.py")
     terminal.keys("C-F5")
-    terminal.keys("G", "k")
-    shown = terminal.sees("test accuracy 0.9", "idle", "linear", "relu")
-    assert "operations" in shown and "DigitNet" in shown
+    terminal.sees("waits for you", "idle")  # the view has followed the cells down to the last one that says something
+    go_to(terminal, 'print(f"test accuracy')
+    terminal.sees("test accuracy 0.9")
     terminal.keys("k", "k")
     shown = terminal.sees("Loss")
     assert any("⠀" < character <= "⣿" for character in shown), "the curve of the loss"
+    go_to(terminal, "loss = F.cross_entropy(model(")
+    terminal.keys("C-j")
+    shown = terminal.sees("linear", "relu", "idle")
+    assert "operations" in shown and "DigitNet" in shown
     terminal.keys("C-q")
     terminal.sees("left with 0")
 

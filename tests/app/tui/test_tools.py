@@ -54,6 +54,18 @@ def captures(cell):
     return m.Captures(cell, [capture], [{**BREAK, "source": place, "count": 2}], [GUARD])
 
 
+async def test_after_a_search_enter_writes_at_the_find(open_app):
+    """Ctrl+F, a word, Esc, Enter: the cursor stands at the find, and comes back there when the cell is opened again."""
+    async with open_app("# %%\nalpha = 1\nbeta = 2\ngamma = beta\n\n# %%\nx\n") as user:
+        await user.press("ctrl+f")
+        await user.type("gamma = b")
+        await user.sees("1 of 1")
+        await user.press("escape", "enter")
+        assert user.screen.mode == "edit" and user.screen.pane.editor.cursor_location == (2, 0)
+        await user.press("right", "escape", "j", "k", "enter")
+        assert user.screen.pane.editor.cursor_location == (2, 1)
+
+
 async def test_text_is_found_and_replaced_in_all_cells(open_app):
     """Ctrl+F, a word, Enter goes from find to find; Tab, a new word, Alt+A replaces all; Z undoes it."""
     async with open_app("# %%\nalpha = 1\n\n# %%\nbeta = alpha\n") as user:

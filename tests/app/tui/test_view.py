@@ -7,8 +7,10 @@ import json
 import struct
 
 import pytest
+from textual import events
 
 from tapescope.app.kernel import messages as m
+from tapescope.app.tui.external import write_output
 from tapescope.app.tui.output_view import FIGURE
 
 FIG = {
@@ -53,8 +55,8 @@ for turn in range(1, 4):
         assert braille(user.text) > 10 and "turn 0" not in user.text.replace('title="turn 0"', "")
 
 
-async def test_long_output_keeps_its_ends_and_can_be_shown_whole(open_app):
-    """Of 500 lines head and tail are drawn; Shift+O shows all, o hides them."""
+async def test_a_long_output_scrolls_in_place(open_app):
+    """Of 500 lines both ends are drawn; Shift+O opens a window of the same height on them, again shows all, o hides them."""
     async with open_app() as user:
         cell = user.cell(0)
         await user.press("ctrl+j")
@@ -64,11 +66,56 @@ async def test_long_output_keeps_its_ends_and_can_be_shown_whole(open_app):
         view = user.screen.pane.view
         few = view.virtual_size.height
         await user.press("O")
-        assert view.virtual_size.height > few + 400
+        assert user.screen.mode == "output" and "lines 1 to 30 of 500" in user.text and "line 29" in user.text
+        assert view.virtual_size.height == few
+        await user.press("down", "down", "pagedown")
+        assert "lines 32 to 61 of 500" in user.text
+        await user.press("end")
+        assert "line 499" in user.text and "line 469" not in user.text
+        user.kernel.emit(m.Stream(cell, "stdout", "one more\n"))
+        await user.sees("one more")  # at its end the window follows
+        await user.press("home")
+        assert "lines 1 to 30 of 501" in user.text and view.virtual_size.height == few
+        await user.press("escape")
+        assert user.screen.mode == "command" and "lines 1 to 30" in user.text
+        await user.press("O")
+        assert view.virtual_size.height > few + 400 and "of 501" not in user.text
+        await user.press("O")
+        assert "lines not shown" in user.text
         await user.press("o")
         assert "hidden" in user.text and view.virtual_size.height < 12
         await user.press("o")
         assert "line 0" in user.text
+
+
+async def test_the_wheel_scrolls_an_output_that_was_clicked(open_app):
+    """A click on the row of the missing lines opens the window; at its end the wheel moves the notebook again."""
+    async with open_app("# %%\nx = 1\n" + "\n# %%\ny = 2\n" * 40) as user:
+        cell = user.cell(0)
+        await user.press("ctrl+j")
+        user.kernel.run(cell, m.Stream(cell, "stdout", "".join(f"line {n}\n" for n in range(33))))
+        await user.sees("lines not shown")
+        view = user.screen.pane.view
+        row = next(n for n, text in enumerate(user.text.split("\n")) if "lines not shown" in text)
+        await user.pilot.click(view, offset=(20, row))
+        assert "lines 1 to 30 of 33" in user.text
+        await user.pilot._post_mouse_events([events.MouseScrollDown], view, (20, row), button=0)
+        await user.pilot.pause()
+        assert "lines 4 to 33 of 33" in user.text and view.scroll_offset.y == 0
+        await user.pilot._post_mouse_events([events.MouseScrollDown], view, (20, row), button=0)
+        await user.pilot.pause()
+        assert view.scroll_offset.y > 0
+
+
+async def test_long_words_of_output_are_broken_behind_words(open_app):
+    """Prose that is wider than the cells goes on with a whole word; what has no spaces is broken where the width ends."""
+    async with open_app(size=(60, 20)) as user:
+        cell = user.cell(0)
+        await user.press("ctrl+j", "f2")
+        user.kernel.run(cell, m.Stream(cell, "stdout", "several " * 8 + "\n" + "x" * 70 + "\n"))
+        await user.sees("several")
+        rows = [row[8:].rstrip("▁▂▃▄▅▆▇█ ") for row in user.text.split("\n")]
+        assert "several several several several several several" in rows and "x" * 50 in rows
 
 
 async def test_a_flood_of_output_does_not_stop_the_keys(open_app):
@@ -257,6 +304,15 @@ async def test_the_pictures_of_the_screen_can_be_saved(open_app, tmp_path, monke
         await user.settle()
         (picture,) = tmp_path.glob("*.svg")
         assert "find_me" in picture.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("mime", ["text/html", "image/svg+xml"])
+def test_an_output_in_the_browser_runs_nothing(mime):
+    """HTML is in a sandboxed frame, a drawing in an image, and the page may load nothing."""
+    path = write_output({mime: "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"}, mime)
+    page = path.read_text(encoding="utf-8")
+    assert "<script>" not in page and "default-src 'none'" in page and "script-src" not in page
+    assert "<iframe sandbox srcdoc=" in page if mime == "text/html" else "src='data:image/svg+xml;base64," in page
 
 
 async def test_a_figure_opens_in_the_browser(open_app, monkeypatch):
