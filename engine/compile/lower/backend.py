@@ -78,12 +78,12 @@ def lower(program: Program, choices: Choices | None = None) -> Any:
 
     choices = choices or Choices()
     if program.backend == "webgpu":
-        from .replay.webgpu import GpuSegment
+        from .replay.webgpu import GpuSegment, shared_lanes
 
         # Threads do not meet: each walks its own row, and what it needs again it computes again.
-        return GpuSegment(
-            assemble(program, Caps(buffers=7, keep=1 << 30, lend=True, rows_only=True, contiguous_rows=False))
-        )
+        caps = Caps(buffers=7, keep=1 << 30, lend=True, rows_only=True, contiguous_rows=False)
+        caps.gathers = shared_lanes() > 0
+        return GpuSegment(assemble(program, caps))
     if program.backend != "cpu":
         raise NotImplementedError(f"there are no generated kernels for device {program.backend!r}")
     if choices.printer == "numpy" or not have_c():
@@ -117,7 +117,9 @@ def _printer(gm: GraphModule, choices: Choices) -> str:
     from ..graph.node import TensorSpec
 
     if any(isinstance(v := n.meta.get("val"), TensorSpec) and v.device != "cpu" for n in gm.graph):
-        return "wgsl"
+        from .replay.webgpu import shared_lanes
+
+        return "wgsl, subgroups" if shared_lanes() else "wgsl"
     return "numpy" if choices.printer == "numpy" or not have_c() else "c"
 
 
@@ -165,7 +167,7 @@ class LoweredFunction(AotFunction):
         for variant in self.variants.values():
             if variant is None:
                 continue
-            for part in (variant.forward, variant.backward):
+            for part in variant.parts():
                 part = getattr(part, "segment", part)
                 part = getattr(part, "chosen", None) or part
                 if hasattr(part, "assembly"):
@@ -184,7 +186,7 @@ class LoweredFunction(AotFunction):
         out = [self.reason] if self.reason else []
         for variant in self.variants.values():
             if variant is not None:
-                out += [p.reason for p in (variant.forward, variant.backward) if isinstance(p, Unlowered)]
+                out += [p.reason for p in variant.parts() if isinstance(p, Unlowered)]
         return out
 
 

@@ -192,3 +192,64 @@ def test_long_sums(dims):
     x = np.random.default_rng(0).standard_normal((2100, 3, 4)).astype("float32")
     on_device(lambda x: (x.sum(dims), x.amax(dims), (x * x).mean(dims)), torch.from_numpy(x))
     on_device(lambda x: x.sum(dims), torch.from_numpy(x).transpose(0, 2).contiguous().transpose(0, 2))
+
+
+PRODUCTS = {
+    "odd": ((33, 17), (17, 20), False, False),
+    "both transposed": ((30, 70), (70, 19), True, True),
+    "fours": ((64, 64), (64, 36), False, True),
+    "left transposed": ((64, 48), (48, 100), True, False),
+    "stack": ((3, 10, 30), (3, 30, 19), False, True),
+    "stack of stacks": ((2, 3, 24, 16), (2, 3, 16, 40), True, False),
+    "column": ((70, 33), (33, 1), False, False),
+    "row": ((1, 33), (33, 70), False, False),
+    "one step": ((9, 1), (1, 12), False, False),
+    "shared layers": ((5, 8, 12), (12, 16), False, False),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_by_broadcasts(name):
+    """Every way to read both operands, tiles beyond the edges, layers; a product of an array with itself."""
+    a, b, left, right = PRODUCTS[name]
+    x, y = torch.randn(*a), torch.randn(*b)
+    x = x.transpose(-1, -2).contiguous().transpose(-1, -2) if left else x
+    y = y.transpose(-1, -2).contiguous().transpose(-1, -2) if right else y
+    segment = on_device(lambda x, y: (x @ y, F.relu(x @ y) + 1), x, y)
+    if segment.lanes:
+        assert any("subgroupBroadcast" in p.shader.source for p in segment.printed.values())
+    on_device(lambda x: x @ x.transpose(-1, -2), x)
+
+
+def test_products_without_subgroups(monkeypatch):
+    from tapescope.engine.compile.lower.replay import webgpu
+
+    monkeypatch.setattr(webgpu, "shared_lanes", lambda: 0)
+    segment = on_device(lambda x, w: F.conv2d(x @ x, w, padding=1), torch.randn(2, 3, 8, 8), torch.randn(4, 3, 3, 3))
+    assert not any("subgroup" in p.shader.source for p in segment.printed.values())
+
+
+@pytest.mark.parametrize(
+    "sizes", [((2, 3, 9, 8), (5, 3, 3, 3), {"padding": 1}), ((3, 1, 12, 12), (8, 1, 3, 2), {"stride": 2}),
+              ((1, 4, 10, 11), (6, 4, 3, 3), {"dilation": 2, "padding": 2}), ((2, 4, 6, 6), (3, 4, 1, 1), {})],
+)  # fmt: skip
+def test_convolutions_are_products_of_views(sizes):
+    x, w, options = sizes
+
+    def function(x, w, b):
+        y = F.conv2d(x, w, b, **options)
+        return (y, *torch.autograd.grad((y * y).sum(), (x, w, b)))
+
+    inputs = [torch.randn(*s).requires_grad_() for s in (x, w, w[:1])]
+    segment = on_device(function, *inputs, tolerance=2e-4)
+    if segment.lanes:  # no column is copied
+        assert all(p.threads.number < 10_000 or "pad" in p.shader.name for p in segment.printed.values())
+
+
+def test_pooling_is_elementwise():
+    def function(x):
+        y = F.max_pool2d(F.relu(x), 2)
+        return (y, *torch.autograd.grad((y * y).sum(), (x,)))
+
+    segment = on_device(function, torch.randn(2, 3, 8, 12).requires_grad_())
+    assert not [s for s in segment.assembly.steps if s.kind == "call"]

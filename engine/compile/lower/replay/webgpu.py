@@ -20,18 +20,25 @@ from ....backends.webgpu.tuning import lanes
 from ....dtypes import DTYPES
 from ....tensor import wrap
 from ..loops.form import Buffer
-from ..loops.index import ONE, ZERO, Arithmetic, evaluate, ix, strides_of, var
+from ..loops.index import evaluate, ix
 from ..loops.scalar import CODES, NUMPY
 from ..print_c.program import notes
 from ..print_wgsl.product import Operand, Product, print_product
 from ..print_wgsl.text import Printed, Printer
-from ..schedule.anchors import affine, through
+from ..schedule.anchors import affine
 from ..schedule.fuse import bare
+from ..schedule.matrices import separable
 from ..values import Value, canonical
 from .assemble import Assembly, Step
 from .calls import run_call
 from .common import Outputs
 from .tell import step_name
+
+
+def shared_lanes() -> int:
+    """The size of the open device's subgroups where products are made of their broadcasts, else 0."""
+    device = backend_of("webgpu").device  # type: ignore[attr-defined]
+    return lanes(device) if device.gpu.info.software else 0
 
 
 class GpuSegment(Outputs):
@@ -43,9 +50,8 @@ class GpuSegment(Outputs):
         self.cpu = backend_of("cpu")
         self.lock = threading.RLock()
         self.printed: dict[int, Printed] = {}
-        self.slot_buffers: dict[int, Buffer] = {}
-        self.lanes = lanes(self.backend.device) if self.backend.device.gpu.info.software else 0
-        """The size of subgroups, where products are made of their broadcasts."""
+        self.buffers: dict[int, Buffer] = {}
+        self.lanes = shared_lanes()
         note = notes(self.program)
         for k, step in enumerate(assembly.steps):
             if step.kind == "kernel":
@@ -80,50 +86,26 @@ class GpuSegment(Outputs):
         names = [f"z{i}" for i in range(len(layers))]
         try:
             operands = []
-            for i, own in enumerate("mn"):
-                index = (
-                    [var(z) for z in names] + [var("m"), var("k")]
-                    if i == 0
-                    else [var(z) for z in names] + [var("k"), var("n")]
-                )
-                index = [ZERO if s == ONE else at for at, s in zip(index, v.args[i].shape, strict=True)]
-                base, place = self._place(v.args[i], index)
-                slot = self.assembly.slots[self.assembly.root(base)]
-                root = self.assembly.root(base)
-                buffer = self.slot_buffers.setdefault(
-                    slot, Buffer(f"b{slot}", base.dtype, root.numel(), value=root, shape=root.shape)
-                )
-                operands.append(Operand(buffer, place, own, m if own == "m" else n))
+            for a, own, size in zip(v.args, "mn", (m, n), strict=True):
+                seen = separable(v, a, self.assembly.held)
+                if seen is None:
+                    return None
+                root = self.assembly.root(seen[0])
+                slot = self.assembly.slots[root]
+                made = Buffer(f"b{slot}", root.dtype, root.numel(), value=root, shape=root.shape)
+                operands.append(Operand(self.buffers.setdefault(slot, made), seen[1], own, size))
             out = Buffer(f"b{self.assembly.slots[v]}", "f32", v.numel(), value=v, shape=v.shape)
             wanted = Product(
                 step_name(k, step), operands[0], operands[1], out,
                 tuple((z, s) for z, s in zip(names, layers, strict=True) if s != 1), m, n, depth,
             )  # fmt: skip
-            made = print_product(wanted, self.lanes, note(tuple(v.origins)))
+            text = print_product(wanted, self.lanes, note(tuple(v.origins)))
         except NotImplementedError:
             return None
-        bindings = made.bindings
         return Printed(
-            made.shader, made.words, bindings, ix(made.groups * made.threads), False, made.wide, [(0, tuple(v.origins))],
-            made.threads,
+            text.shader, text.words, text.bindings, ix(text.groups * text.threads), False, text.wide, [(0, tuple(v.origins))],
+            text.threads,
         )  # fmt: skip
-
-    def _place(self, v: Value, index: Any) -> tuple[Value, Any]:
-        """The value below a chain of views, and the place of an element in its memory."""
-        sizes = {}
-        for i, n in zip(index, v.shape, strict=True):
-            for name in i.variables():
-                sizes[name] = n
-        arithmetic = Arithmetic(sizes)
-        at = v
-        while at.kind == "view" and at not in self.assembly.held:
-            index = through(at, index, arithmetic)
-            at = at.args[0]
-        steps = at.strides if at.strides is not None else strides_of(at.shape)
-        place = at.start
-        for i, s in zip(index, steps, strict=True):
-            place = place + i * s
-        return at, arithmetic.merge(place)
 
     def _lifetimes(self) -> None:
         """After which step the memory of each intermediate result is free."""

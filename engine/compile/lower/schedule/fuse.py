@@ -15,7 +15,7 @@ from ..simplify.translate import Program
 from ..values import Value
 from .anchors import FLOATING_KINDS, GIVEN_KINDS, LIBRARY_KINDS, affine, below, choose, live
 from .groups import Group, Refused
-from .matrices import matrix
+from .matrices import matrix, separable
 
 TRIES = 6
 """Groups that an anchor tries, those with most shared bytes first."""
@@ -40,6 +40,9 @@ class Caps:
 
     contiguous_rows: bool = True
     """Whether rows must lie in memory element after element."""
+
+    gathers: bool = False
+    """Whether products read operands through any view whose places are sums of a part of the row and a part of K."""
 
 
 @dataclass
@@ -93,12 +96,12 @@ def schedule(program: Program, caps: Caps | None = None) -> Schedule:
     caps = caps or Caps()
     results = [None if o.value is None else bare(o.value) for o in program.outputs]
     order = live(r for r in results if r is not None)
-    stored = _stored(order, results)
+    stored = _stored(order, results, caps.gathers)
     anchors = choose(order, stored, caps.buffers)
     return _Scheduler(order, stored, anchors, caps, results).run()
 
 
-def _stored(order: list[Value], results: Iterable[Value | None]) -> set[Value]:
+def _stored(order: list[Value], results: Iterable[Value | None], gathers: bool = False) -> set[Value]:
     """Values that memory must hold: results, and what library calls read."""
     out = {r for r in results if r is not None} | {v for v in order if v.pinned and v.kind in FLOATING_KINDS}
     for v in order:
@@ -109,6 +112,8 @@ def _stored(order: list[Value], results: Iterable[Value | None]) -> set[Value]:
             seen = affine(a) if v.kind in ("product", "call") else None
             if v.kind in ("scatter", "cat", "embed"):
                 out.add(bare(a))
+            elif v.kind == "product" and gathers and separable(v, a) is not None:
+                out.add(base)
             elif seen is not None and (_forward(seen[1]) if v.kind == "call" else matrix(a) is not None):
                 out.add(base)
             else:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-from ..loops.index import ONE, ZERO, Ix
+from ..loops.index import ONE, ZERO, Arithmetic, Ix, strides_of, var
 from ..values import Value
-from .anchors import affine
+from .anchors import affine, through
+
+
+LONGEST = 1 << 17
+"""K of a product that one thread may walk, four steps a turn."""
 
 
 @dataclass
@@ -44,3 +48,36 @@ def _checked(found: Matrix, width: Ix) -> Matrix | None:
     """Rows may not overlap."""
     lead, n = found.lead.number, width.number
     return None if lead is not None and n is not None and lead < n else found
+
+
+def place(v: Value, index: Sequence[Ix], held: Container[Value] = ()) -> tuple[Value, Ix]:
+    """The value below a chain of views, and the place of the element at `index` in its memory. Views among `held` have memory
+    of their own."""
+    sizes = {name: n for i, n in zip(index, v.shape, strict=True) for name in i.variables()}
+    arithmetic = Arithmetic(sizes)
+    at, where = v, tuple(index)
+    while at.kind == "view" and at not in held:
+        where = through(at, where, arithmetic)
+        at = at.args[0]
+    steps = at.strides if at.strides is not None else strides_of(at.shape)
+    total = at.start
+    for i, s in zip(where, steps, strict=True):
+        total = total + i * s
+    return at, arithmetic.merge(total)
+
+
+def separable(p: Value, a: Value, held: Container[Value] = ()) -> tuple[Value, Ix] | None:
+    """What holds the operand `a` of a product of known sizes, and the places of its elements: polynomials of "m" (or "n"), "k" and
+    "z0", "z1", ... for layers. None where a row and K cannot be told apart."""
+    if p.dtype != "f32" or any(n.number is None for n in (*p.shape, *a.shape)):
+        return None
+    if (p.args[0].shape[-1].number or 0) > LONGEST:
+        return None
+    own = ["m", "k"] if a is p.args[0] else ["k", "n"]
+    names = [*[f"z{i}" for i in range(a.rank - 2)], *own]
+    index = [ZERO if n == ONE else var(name) for name, n in zip(names, a.shape, strict=True)]
+    base, total = place(a, index, held)
+    for key in total.terms:
+        if {"k", "m" if a is p.args[0] else "n"} <= Ix({key: 1}).variables():
+            return None
+    return base, total

@@ -22,10 +22,14 @@ DECOMPOSITIONS: dict[str, Rule] = {}
 """(lowering, operands, statics, result) -> Value, a tuple of them, or None where the engine's kernel should run."""
 
 
+_WINDOWS = frozenset(
+    {"convolution", "convolution_weight", "max_pool2d_with_indices", "max_pool2d_with_indices_backward"}
+)
+
 TUNED: dict[str, frozenset[str]] = {
-    "numpy": frozenset(
-        {"convolution", "convolution_weight", "max_pool2d_with_indices", "max_pool2d_with_indices_backward"}
-    ),
+    "numpy": _WINDOWS,
+    "wgsl": _WINDOWS,
+    "wgsl, subgroups": frozenset(),
 }
 """Primitives whose kernels in the engine are faster than what is generated, by printer: they stay calls."""
 

@@ -1,7 +1,7 @@
-"""Decompositions of what slides over images, for the CPU: convolution as products of columns, pooling as comparisons.
+"""Decompositions of what slides over images: convolution as products of columns, pooling as comparisons.
 
-Columns are a view of the padded image that one kernel copies; the products read them, forward and for the weight's gradient.
-The gradient of the image is the convolution with the flipped weight. Other devices have kernels of their own for these.
+Columns are a view of the padded image, which one kernel copies, or products read as it is (`Caps.gathers`), forward and for the weight's
+gradient. The gradient of the image is the convolution with the flipped weight.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _fits(*values: Value) -> bool:
 def _convolution(L: Lowering, args: Any, statics: Any, out: Any) -> Any:
     x, weight, bias = args
     stride, padding, dilation, transposed, extra, groups = statics
-    if L.device != "cpu" or groups != 1 or x.rank != 4 or not _fits(*[v for v in args if v is not None]):
+    if groups != 1 or x.rank != 4 or not _fits(*[v for v in args if v is not None]):
         return None
     kernel = tuple(n.number or 0 for n in weight.shape[2:])
     if transposed:
@@ -88,7 +88,7 @@ def _convolution(L: Lowering, args: Any, statics: Any, out: Any) -> Any:
 def _weight_gradient(L: Lowering, args: Any, statics: Any, out: Any) -> Any:
     x, g = args
     kernel, stride, padding, dilation, groups = statics
-    if L.device != "cpu" or groups != 1 or x.rank != 4 or not _fits(x, g):
+    if groups != 1 or x.rank != 4 or not _fits(x, g):
         return None
     columns, counts = _columns(L, x, tuple(kernel), stride, padding, dilation)
     if g.shape[2:] != counts:
@@ -104,7 +104,7 @@ def _max_pool(L: Lowering, args: Any, statics: Any, out: Any) -> Any:
     """Windows that do not overlap, element by element of a window; the first of equal ones wins, NaN above all."""
     (x,) = args
     kernel, stride, padding, dilation, ceil = statics
-    if L.device != "cpu" or x.rank != 4 or any(padding) or any(d != 1 for d in dilation) or ceil or not _fits(x):
+    if x.rank != 4 or any(padding) or any(d != 1 for d in dilation) or ceil or not _fits(x):
         return None
     if kernel[0] * kernel[1] > 16:
         return None
@@ -142,7 +142,7 @@ def _max_pool_backward(L: Lowering, args: Any, statics: Any, out: Any) -> Any:
     """Each element asks whether it was its window's largest, where windows tile the plane."""
     g, index = args
     size, distinct = statics
-    if L.device != "cpu" or g.rank != 4 or not distinct or not _fits(g):
+    if g.rank != 4 or not distinct or not _fits(g):
         return None
     height, width = size
     oh, ow = (n.number or 0 for n in g.shape[2:])
