@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from . import nn
+from . import advice_python, nn
 from .autograd.failure import failed_call, last_error
 from .autograd.node import ENGINE_FOLDER
 from .ops import creation
@@ -94,6 +94,14 @@ def _channels(match: re.Match[str], operands: Operands) -> str:
     shape = [int(n) for n in match[1].split(",")]
     last = " Here they seem to come last: x.movedim(-1, 1) puts them there." if str(shape[-1]) == match[2] else ""
     return f"Channels are dimension 1 of the input, [batch, channels, ...].{last or f' The layer was made with in_channels={match[2]}.'}"
+
+
+def _ambiguous(match: re.Match[str], operands: Operands) -> str:
+    if any(name in ("size_average", "reduce") for name, _ in operands):
+        return (
+            "A loss is made first and called then: nn.MSELoss()(input, target), or F.mse_loss(input, target) at once."
+        )
+    return "Say which is meant: (...).all() or (...).any(). To choose element by element use torch.where or a mask."
 
 
 ADVICE: tuple[tuple[str, Text], ...] = (
@@ -249,7 +257,7 @@ ADVICE: tuple[tuple[str, Text], ...] = (
     (r"can't convert np.ndarray of type", "Convert the array to numbers first, such as array.astype(np.float32)."),
     (r"argument 'dtype' must be torch.dtype, not str", "dtypes are objects: torch.float32, not 'float32'."),
     (
-        r"must be tuple of ints, (but got|not) float|expected a tuple of ints|element of type float",
+        r"must be tuple of ints, (but|not) ",
         "Sizes are whole numbers: int(n), or n // 2 in place of n / 2.",
     ),
     (r"negative dimension|must be non-negative", "Sizes are 0 or more; -1 is for reshape."),
@@ -259,10 +267,7 @@ ADVICE: tuple[tuple[str, Text], ...] = (
     ),
     (r"upper bound and lower bound inconsistent", "With a negative step, start above the end."),
     # one value, many values
-    (
-        r"Boolean value of Tensor with more than one value",
-        "Say which is meant: (...).all() or (...).any(). To choose element by element use torch.where or a mask.",
-    ),
+    (r"Boolean value of Tensor with more than one value", _ambiguous),
     (
         r"a Tensor with \d+ elements cannot be converted|only one element tensors can be converted",
         "Choose one (x[0]), reduce it (x.mean()), or take all as a list: x.tolist().",
@@ -439,11 +444,38 @@ ADVICE: tuple[tuple[str, Text], ...] = (
         "Padding is given in pairs, before and after, from the last dimension on.",
     ),
     (r"vmap over calling .item\(\)", "Inside vmap an example has no value of its own; keep it a tensor."),
-    (r"return a (single )?scalar [Tt]ensor", "Gradients are of one number: sum or average the result."),
+    (r"to return a scalar Tensor", "Gradients are of one number: sum or average the result."),
+    (
+        r"to return a Tensor, got",
+        "The function must return what it has computed from its tensors; is its `return` missing?",
+    ),
+    (
+        r"`inputs` argument to `grad\(\)` cannot be empty",
+        "Give a list of the tensors whose gradients are wanted; parameters() can be walked once only.",
+    ),
+    (
+        r"Inference tensors cannot be saved",
+        "It came out of torch.inference_mode(): x.clone() makes a plain tensor, and no_grad() has plain ones from the start.",
+    ),
+    (r"extend should be called with an iterable", "It takes a list: nn.ModuleList([layer])."),
+    (
+        r"is not an Optimizer",
+        "A schedule is given the optimizer itself, then its numbers: StepLR(optimizer, step_size=10).",
+    ),
+    (
+        r"expected Tensor as element \d+ in argument",
+        "All elements of the list are tensors; torch.tensor([3.0]) makes one of a number.",
+    ),
+    (r"new\(\): invalid data type", "Tensors hold numbers and are indexed by whole numbers, slices and masks."),
+    (
+        r"same size in the mapped dimension",
+        "Each input has one entry an example, along the dimension that in_dims says; None hands an input to all.",
+    ),
+    (r"cannot vmap over non-Tensor", "None in in_dims hands an argument to all examples as it is: in_dims=(0, None)."),
     (r"maximum size for tensor at dimension", "The window is longer than the dimension."),
     (r"At least one of 'min' or 'max' must not be None", "Give a limit: clamp(min=0)."),
     (
-        r"wants a function or a module",
+        r"A callable function is expected",
         "torch.compile takes the function itself, without calling it: torch.compile(f), not torch.compile(f(x)).",
     ),
 )
@@ -465,6 +497,7 @@ def advice(error: BaseException | None = None) -> str:
         sentence = _near_name(error) or _near_keyword(error)
         if not sentence and _is_ours(error):
             sentence = _entry(str(error), call[2] if call else [])
+        sentence = sentence or advice_python.sentence(error)
         return " ".join(filter(None, (_given(call, str(error)) if call else "", sentence)))
     except Exception:  # advice about an error must never be another
         return ""

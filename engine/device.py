@@ -31,8 +31,9 @@ class device:
                 raise RuntimeError(f"Invalid device string: '{type}'")
             index = int(number)
         if name not in device_names() and name != "meta":
+            missing = "Torch not compiled with CUDA enabled. " if name == "cuda" else ""
             raise RuntimeError(
-                f"Expected one of {', '.join(device_names())} device type at start of device string: {name}"
+                f"{missing}Expected one of {', '.join(device_names())} device type at start of device string: {name}"
             )
         self.type = name
         self.index = index

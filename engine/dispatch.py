@@ -143,11 +143,12 @@ def _prepare(op: Op, args: tuple[Any, ...]) -> tuple[Any, Any, list[Any], bool, 
     return backend, compute, arrays, needs, wide
 
 
-def _refused(op: Op, compute: Any) -> NotImplementedError:
+def _refused(op: Op, compute: Any) -> RuntimeError:
     """The error for a dtype that the operator does not compute in."""
     sentence = op.refusals.get("bifc"[compute.category])
-    label = op.refusals.get("", f"{op.name}_cpu")
-    return NotImplementedError(sentence or f"\"{label}\" not implemented for '{type_name(compute)}'")
+    if sentence is None:
+        sentence = f"\"{op.refusals.get('', f'{op.name}_cpu')}\" not implemented for '{type_name(compute)}'"
+    return (NotImplementedError if " not implemented for '" in sentence else RuntimeError)(sentence)
 
 
 def _number(op: Op, value: Any) -> tuple[Any, int]:

@@ -97,7 +97,7 @@ def compile(
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if not callable(model):
-        raise TypeError(f"torch.compile wants a function or a module, not {type(model).__name__}")
+        raise TypeError(f"A callable function is expected, but {type(model)} is provided.")
     if disable or config.disable or "_compile_disabled" in getattr(model, "__dict__", {}):
         return model
     from .backends import configured, known_backends

@@ -57,10 +57,10 @@ def _gradients(outs: list[Tensor], ins: list[Tensor], starts: list[Any] | None) 
 
 def _value(out: Any, who: str) -> Tensor:
     if not isinstance(out, Tensor):
-        raise RuntimeError(f"{who}: Expected f(*args) to return a single tensor, got {type(out).__name__}")
+        raise RuntimeError(f"{who}: Expected f(*args) to return a Tensor, got {type(out)}")
     if out.ndim:
         raise RuntimeError(
-            f"{who}: Expected f(*args) to return a single scalar tensor, got tensor with {out.ndim} dims. Maybe you wanted to use "
+            f"{who}: Expected f(*args) to return a scalar Tensor, got tensor with {out.ndim} dims. Maybe you wanted to use "
             "the vjp or jacrev APIs instead?"
         )
     return out
@@ -89,7 +89,7 @@ def grad_and_value(
                         "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
                     )
                 out, aux = out
-            value = _value(out, "grad")
+            value = _value(out, "grad_and_value(f)(*args)")
             flat = [t for made in inputs for t in made]
             grads = _gradients([value], flat, None)
         results, at = [], 0

@@ -37,9 +37,10 @@ def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
     if size_average is None and reduce is None:
         return reduction
     warnings.warn("size_average and reduce args will be deprecated, please use reduction instead.", stacklevel=4)
-    if reduce is False:
-        return "none"
-    return "sum" if size_average is False else "mean"
+    size_average, reduce = (True if flag is None else flag for flag in (size_average, reduce))
+    if size_average and reduce:
+        return "mean"
+    return "sum" if reduce else "none"
 
 
 def _picked(logs: np.ndarray, target: np.ndarray, weight: np.ndarray | None, ignore: int) -> np.ndarray:

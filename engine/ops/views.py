@@ -39,7 +39,7 @@ def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
     except AttributeError:
         at, bad = next((i, a) for i, a in enumerate(args) if not hasattr(a, "__index__"))
         raise TypeError(
-            f"expected a tuple of ints, but found element of type {type(bad).__name__} at pos {at}"
+            f"argument 'size' must be tuple of ints, but found element of type {type(bad).__name__} at pos {at}"
         ) from None
 
 

@@ -122,7 +122,7 @@ def test_ensembles():
         (lambda: func.vmap(lambda a, b: a)(X, torch.ones(4)), ValueError, "the same size in the mapped dimension"),
         (lambda: func.vmap(lambda a: a, in_dims=5)(X), ValueError, "in_dim"),
         (lambda: func.vmap(lambda a: "x")(X), ValueError, "must only return Tensors"),
-        (lambda: func.grad(lambda a: a)(P), RuntimeError, "single scalar tensor"),
+        (lambda: func.grad(lambda a: a)(P), RuntimeError, "return a scalar Tensor"),
         (lambda: func.vmap(lambda a: torch.zeros(2).add_(a))(X), RuntimeError, "inplace arithmetic"),
     ],
 )

@@ -1,7 +1,7 @@
 """The mistakes that learners make most, and what they are told: PyTorch's key phrase, and beside it the shapes and what to try.
 
-`says` are pieces of the message or of the advice that the notebook shows under it (`engine/advice.py`). A mistake is added here as one
-entry; what it should say is added to `ADVICE`.
+`says` are pieces of the message or of the advice that the notebook shows under it (`engine/advice.py`, and `engine/advice_python.py` for errors
+that Python raises). A mistake is added here as one entry; what it should say is added to `ADVICE`.
 """
 
 from __future__ import annotations
@@ -553,21 +553,21 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         "softmax_int",
         "torch.softmax(torch.tensor([1, 2]), 0)",
-        "RuntimeError",
+        "NotImplementedError",
         "\"softmax_lastdim_kernel_impl\" not implemented for 'Long'",
         ("[2]", ".float()"),
     ),
     Mistake(
         "bool_minus",
         "torch.tensor([True]) - torch.tensor([False])",
-        "NotImplementedError",
+        "RuntimeError",
         "Subtraction, the `-` operator, with two bool tensors is not",
         ("[1]", ".long()"),
     ),
     Mistake(
         "bool_neg",
         "-torch.tensor([True])",
-        "NotImplementedError",
+        "RuntimeError",
         "Negation, the `-` operator, on a bool tensor is not supported. If you",
         ("[1]", ".long()"),
     ),
@@ -660,7 +660,7 @@ MISTAKES: tuple[Mistake, ...] = (
         "zeros_float_size",
         "torch.zeros(2.5)",
         "TypeError",
-        "expected a tuple of ints, but found element of type float at pos 0",
+        "must be tuple of ints, but found element of type float at pos 0",
         ("int(n)",),
     ),
     Mistake(
@@ -913,7 +913,7 @@ MISTAKES: tuple[Mistake, ...] = (
         "linear_float_size",
         "nn.Linear(2.5, 2)",
         "TypeError",
-        "expected a tuple of ints, but found element of type float at pos 1",
+        "must be tuple of ints, but found element of type float at pos 1",
         ("int(n)",),
     ),
     Mistake(
@@ -1154,7 +1154,7 @@ MISTAKES: tuple[Mistake, ...] = (
         "device_cuda",
         "torch.ones(2, device='cuda')",
         "RuntimeError",
-        "device type at start of device string: cuda",
+        "Torch not compiled with CUDA enabled",
         ("torch.get_default_device()",),
     ),
     Mistake(
@@ -1252,7 +1252,7 @@ MISTAKES: tuple[Mistake, ...] = (
         "grad_vector",
         "torch.func.grad(lambda x: x * 2)(torch.ones(2))",
         "RuntimeError",
-        "grad: Expected f(*args) to return a single scalar tensor, got tensor",
+        "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with 1 dims",
         ("[2]", "or average the result"),
     ),
     Mistake(
@@ -1273,8 +1273,198 @@ MISTAKES: tuple[Mistake, ...] = (
         "compile_number",
         "torch.compile(3)",
         "TypeError",
-        "torch.compile wants a function or a module, not int",
+        "A callable function is expected, but <class 'int'> is provided.",
         ("f(x)",),
+    ),
+    Mistake(
+        "function_without_dim",
+        "torch.func.grad(lambda x: 3)(torch.ones(()))",
+        "RuntimeError",
+        "Expected f(*args) to return a Tensor, got <class 'int'>",
+        ("[]", "return"),
+    ),
+    Mistake(
+        "grad_of_nothing",
+        "x = torch.ones(1, requires_grad=True); torch.autograd.grad(x * 2, [])",
+        "RuntimeError",
+        "`inputs` argument to `grad()` cannot be empty.",
+        ("list of the tensors",),
+    ),
+    Mistake(
+        "loss_made_with_tensors",
+        "nn.CrossEntropyLoss(torch.ones(2, 3), torch.tensor([0, 1]))",
+        "RuntimeError",
+        "Boolean value of Tensor with more than one value is ambiguous",
+        ("nn.MSELoss()(input, target)",),
+    ),
+    Mistake(
+        "inference_saved",
+        "\nwith torch.inference_mode(): i = torch.ones(2)\ni * torch.ones(2, requires_grad=True)",
+        "RuntimeError",
+        "Inference tensors cannot be saved for backward.",
+        ("[2]", "clone"),
+    ),
+    Mistake(
+        "module_list_of_one",
+        "nn.ModuleList(nn.ReLU())",
+        "TypeError",
+        "ModuleList.extend should be called with an iterable, but got ReLU",
+        ("[layer]",),
+    ),
+    Mistake(
+        "schedule_of_a_number",
+        "torch.optim.lr_scheduler.StepLR(0.1, 10)",
+        "TypeError",
+        "float is not an Optimizer",
+        ("optimizer itself",),
+    ),
+    Mistake(
+        "cat_number",
+        "torch.cat((torch.ones(2), 3))",
+        "TypeError",
+        "expected Tensor as element 1 in argument 0, but got int",
+        ("[2]", "torch.tensor"),
+    ),
+    Mistake(
+        "index_name",
+        "torch.ones(2)['a']",
+        "TypeError",
+        "new(): invalid data type 'str'",
+        ("[2]", "whole numbers"),
+    ),
+    Mistake(
+        "vmap_sizes",
+        "torch.func.vmap(lambda x, y: x + y)(torch.ones(2), torch.ones(3))",
+        "ValueError",
+        "vmap: Expected all tensors to have the same size in the mapped dimension",
+        ("[2]", "[3]", "in_dims"),
+    ),
+    Mistake(
+        "vmap_number",
+        "torch.func.vmap(lambda x, y: x + y)(torch.ones(2), 3)",
+        "ValueError",
+        "We cannot vmap over non-Tensor arguments, please use None as the respective in_dim",
+        ("in_dims=(0, None)",),
+    ),
+    # Errors that Python raises
+    Mistake(
+        "zero_grad_before_backward",
+        "w = torch.ones(2, requires_grad=True); w.grad.zero_()",
+        "AttributeError",
+        "'NoneType' object has no attribute 'zero_'",
+        ("until backward() has run",),
+    ),
+    Mistake(
+        "step_without_gradient",
+        "w = torch.ones(2, requires_grad=True); w.data -= 0.1 * w.grad",
+        "TypeError",
+        "unsupported operand type(s) for *: 'float' and 'NoneType'",
+        ("until backward() has run",),
+    ),
+    Mistake(
+        "parameters_without_gradient",
+        "m = nn.Linear(1, 1); [p.grad.norm() for p in m.parameters()]",
+        "AttributeError",
+        "'NoneType' object has no attribute 'norm'",
+        ("until backward() has run",),
+    ),
+    Mistake(
+        "forward_without_return",
+        "\ndef f(x): x * 2\nx = torch.ones(2); y = f(x); y.sum()",
+        "AttributeError",
+        "'NoneType' object has no attribute 'sum'",
+        ("`return`",),
+    ),
+    Mistake(
+        "added_to_nothing",
+        "\ndef f(x): x * 2\nx = torch.ones(2); x + f(x)",
+        "TypeError",
+        "unsupported operand type(s) for +: 'Tensor' and 'NoneType'",
+        ("`return`",),
+    ),
+    Mistake(
+        "backward_of_a_number",
+        "loss = torch.ones(2, requires_grad=True).sum().item(); loss.backward()",
+        "AttributeError",
+        "'float' object has no attribute 'backward'",
+        ("took off the tape",),
+    ),
+    Mistake(
+        "backward_of_an_array",
+        "torch.ones(2).numpy().backward()",
+        "AttributeError",
+        "'numpy.ndarray' object has no attribute 'backward'",
+        ("torch.from_numpy",),
+    ),
+    Mistake(
+        "backward_of_a_loss_layer",
+        "nn.MSELoss().backward()",
+        "AttributeError",
+        "'MSELoss' object has no attribute 'backward'",
+        ("nn.MSELoss()(input, target)",),
+    ),
+    Mistake(
+        "mean_of_a_list",
+        "[torch.ones(1), torch.ones(1)].mean()",
+        "AttributeError",
+        "'list' object has no attribute 'mean'",
+        ("torch.stack",),
+    ),
+    Mistake(
+        "lstm_output",
+        "nn.LSTM(2, 3)(torch.ones(4, 2)).relu()",
+        "AttributeError",
+        "'tuple' object has no attribute 'relu'",
+        ("output, state = layer(x)",),
+    ),
+    Mistake(
+        "text_and_tensor",
+        "torch.ones(2) + 'a'",
+        "TypeError",
+        "unsupported operand type(s) for +: 'Tensor' and 'str'",
+        ("x.item():.3f",),
+    ),
+    Mistake(
+        "list_and_tensor",
+        "torch.ones(2) + [1, 2]",
+        "TypeError",
+        "unsupported operand type(s) for +: 'Tensor' and 'list'",
+        ("torch.tensor(...)",),
+    ),
+    Mistake(
+        "matmul_with_a_number",
+        "torch.ones(2, 3) @ 3",
+        "TypeError",
+        "unsupported operand type(s) for @: 'Tensor' and 'int'",
+        ("multiplies with *",),
+    ),
+    Mistake(
+        "tensor_called",
+        "x = torch.ones(2); x(0)",
+        "TypeError",
+        "'Tensor' object is not callable",
+        ("x[0]",),
+    ),
+    Mistake(
+        "shape_called",
+        "torch.ones(2).shape()",
+        "TypeError",
+        "'Size' object is not callable",
+        ("x.size()",),
+    ),
+    Mistake(
+        "size_indexed",
+        "x = torch.ones(2); x.size[0]",
+        "TypeError",
+        "not subscriptable",
+        ("x.size()[0]",),
+    ),
+    Mistake(
+        "layer_indexed",
+        "layer = nn.Linear(2, 2); layer[0]",
+        "TypeError",
+        "'Linear' object is not subscriptable",
+        ("layer(x)",),
     ),
 )
 
@@ -1302,7 +1492,7 @@ def test_a_mistake_gets_the_phrase_and_advice(mistake: Mistake):
 
 
 def test_there_are_many_and_each_once():
-    assert len(MISTAKES) >= 150
+    assert len(MISTAKES) >= 200
     assert len({m.name for m in MISTAKES}) == len({m.code for m in MISTAKES}) == len(MISTAKES)
 
 
@@ -1331,6 +1521,17 @@ def test_the_module_and_the_names_of_weights_are_told():
     assert "Net.fc1" in advice(caught.value) and "[8, 5]" in advice(caught.value)
 
 
+def test_a_line_that_can_be_read_decides_what_a_none_is(monkeypatch: pytest.MonkeyPatch):
+    import linecache
+
+    for code, told in (
+        ("w = torch.ones(2, requires_grad=True); f = lambda x: None; f(w).sum()", "`return`"),
+        ("w = torch.ones(2, requires_grad=True); w.grad.sum()", "until backward() has run"),
+    ):
+        monkeypatch.setitem(linecache.cache, "<cell a:1>", (len(code), None, [code + "\n"], "<cell a:1>"))
+        assert told in advice(made(code))
+
+
 def test_errors_of_others_get_no_advice():
     for code in (
         "open('nowhere')",
@@ -1340,6 +1541,13 @@ def test_errors_of_others_get_no_advice():
         "float('a')",
         "class A: pass\nA().ones",
         "for x in 3: pass",
+        "None.zero_()",
+        "[1].mean()",
+        "(3.0).norm()",
+        "3 * None",
+        "'a' + [1]",
+        "(3)(4)",
+        "len.x[0]",
     ):
         assert advice(made(code)) == ""
     assert advice(ValueError("mat1 and mat2 shapes cannot be multiplied (1x2 and 3x4)")) == ""
