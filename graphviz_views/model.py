@@ -475,20 +475,28 @@ class Graph:
         return ", ".join(parts)
 
 
+Kept = tuple[NodeId, Shape, str]
+"""What tells one kept tensor from another: its maker, its shape and its dtype."""
+
+
+def added_bytes(node_id: NodeId, saved: Iterable[SavedTensor], held: set[Kept]) -> int:
+    """Bytes that a node keeps beside what is `held` already, to which its own are added."""
+    total = 0
+    for tensor in saved:
+        if tensor.maker is not None:
+            key = (tensor.maker, tensor.shape, tensor.dtype)
+            # results of its own may have equal shapes and still be several
+            if key in held and tensor.maker != node_id:
+                continue
+            held.add(key)
+        total += tensor.bytes
+    return total
+
+
 def saved_bytes(nodes: Iterable[Node]) -> int:
     """Bytes that nodes keep for backward; a tensor that several of them keep counts once."""
-    total = 0
-    seen: set[tuple[object, ...]] = set()
-    for node in nodes:
-        for tensor in node.saved:
-            if tensor.maker is not None:
-                key = (tensor.maker, tensor.shape, tensor.dtype)
-                # results of its own may have equal shapes and still be several
-                if key in seen and tensor.maker != node.id:
-                    continue
-                seen.add(key)
-            total += tensor.bytes
-    return total
+    held: set[Kept] = set()
+    return sum(added_bytes(node.id, node.saved, held) for node in nodes if node.saved)
 
 
 @lru_cache(maxsize=10_000)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from .labels import bytes_text, cell_width, count_text, pad, trim
-from .model import ROOT, Graph, Node, NodeId, Scope, SourceRange
+from .model import ROOT, Graph, Node, NodeId, Scope, SourceRange, saved_bytes
 from .repeats import Entry, Repeat, find_repeats
 
 COLUMNS = ("operator", "shape", "dtype", "module", "line", "saved", "badges")
@@ -223,7 +223,7 @@ class Outline:
         module: str,
     ) -> OutlineRow:
         nodes = self.graph.nodes[start:stop]
-        saved = sum(n.saved_bytes for n in nodes)
+        saved = saved_bytes(nodes)
         return OutlineRow(
             depth=depth,
             kind=kind,

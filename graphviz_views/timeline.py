@@ -13,7 +13,7 @@ from typing import Any
 
 from . import reading
 from .labels import bytes_text
-from .model import Gradient, Graph, NodeId
+from .model import Gradient, Graph, Kept, NodeId, SavedTensor, added_bytes
 from .tape import MAX_NODES, build_tape
 
 MAX_STEPS = 200_000
@@ -63,7 +63,9 @@ class Timeline:
             n: r for r in found if (n := reading.integer(r.get("id"))) is not None
         }
         self._inputs: dict[NodeId, list[NodeId]] = {n: self._inputs_of(r) for n, r in self._nodes.items()}
-        self._saved: dict[NodeId, int] = {n: self._saved_of(r) for n, r in self._nodes.items()}
+        held: set[Kept] = set()
+        # what several nodes keep is there from the first of them on, and in backward until that one has run
+        self._saved = {n: added_bytes(n, self._saved_of(r), held) for n, r in self._nodes.items()}
         self._position: dict[NodeId, int] = {n: i for i, n in enumerate(self._nodes)}
         given = [reading.mapping(r) for r in records] if records is not None else []
         self._steps = (self._recorded(given) if given else self._imagined())[:MAX_STEPS]
@@ -77,8 +79,8 @@ class Timeline:
         return [n for v in reading.items(record.get("inputs")) if (n := reading.integer(v)) is not None]
 
     @staticmethod
-    def _saved_of(record: Mapping[str, Any]) -> int:
-        return sum(t.bytes for v in reading.items(record.get("saved")) if (t := reading.saved(v)) is not None)
+    def _saved_of(record: Mapping[str, Any]) -> list[SavedTensor]:
+        return [t for v in reading.items(record.get("saved")) if (t := reading.saved(v)) is not None]
 
     def __len__(self) -> int:
         return len(self._steps)

@@ -50,7 +50,14 @@ class Segment:
         return name
 
     def op(
-        self, target: str, inputs: list[str], shape: list[int | str], line: int, module: str = "", column: int = 4
+        self,
+        target: str,
+        inputs: list[str],
+        shape: list[int | str],
+        line: int,
+        module: str = "",
+        column: int = 4,
+        constants: tuple[str, ...] = (),
     ) -> str:
         name = self._name(target)
         size = 4
@@ -59,7 +66,8 @@ class Segment:
         self.record["nodes"].append(
             {
                 "name": name, "op": "call_function", "target": target, "inputs": inputs, "shape": shape, "dtype": "float32",
-                "bytes": size, "source": source(self.file, line, column, column + 20, self.function).to_json(), "module": module,
+                "constants": list(constants), "bytes": size, "module": module,
+                "source": source(self.file, line, column, column + 20, self.function).to_json(),
             }
         )  # fmt: skip
         return name
@@ -94,7 +102,8 @@ def break_in_loop() -> dict[str, Any]:
     b = Segment(1, file, "train", 7)
     h, w = b.input("h", 64, 32), b.input("self.fc.weight", 32, 32)
     b.guard("h.shape == (64, 32)", "h")
-    g = b.op("mul", [h, h], [64, 32], 7)
+    scale = b.op("tensor", [], [], 7, constants=("0.5",))
+    g = b.op("mul", [h, scale], [64, 32], 7)
     h2 = b.op("linear", [g, w], [64, 32], 5, "net.fc")
     h2 = b.op("relu", [h2], [64, 32], 5, "net")
     m = b.op("mean", [h2], [], 6)
@@ -117,7 +126,7 @@ def recompile() -> dict[str, Any]:
         s.guard("x.shape[1] == 784", "x")
         h = s.op("linear", [x, w, b], [rows, 256], 12, "net.fc1")
         h = s.op("relu", [h], [rows, 256], 12, "net")
-        h = s.op("softmax", [h], [rows, 256], 13, "net")
+        h = s.op("softmax", [h], [rows, 256], 13, "net", constants=("-1",))
         segments.append(s.end("return", [h]))
     again = {
         "segment": "1", "instead_of": "0", "guard": "x.shape[0] == 64", "old": "64", "new": "128",

@@ -63,7 +63,10 @@ class Recorder:
             size = 4
             for n in sizes:
                 size *= n
-            kept.append({"name": name, "shape": sizes, "dtype": self.dtype, "bytes": size})
+            # its own result, or what an input has this shape; another tensor is not on the tape
+            made = [i for i in inputs if self.nodes[i - 1]["outputs"][0]["shape"] == sizes]
+            maker = len(self.nodes) + 1 if name == "result" else made[0] if made else None
+            kept.append({"name": name, "shape": sizes, "dtype": self.dtype, "bytes": size, "node": maker})
         return self._add(
             kind="op", op=op, name="".join(p.title() for p in op.split("_")) + "Backward0", label="", inputs=inputs,
             outputs=outputs, module=module, source=source, saved=kept,
@@ -104,8 +107,10 @@ def residual_cnn() -> dict[str, Any]:
         y = conv([y], f"{block}.b", after, after, 23)
         if before != after:
             shortcut = r.leaf(f"layer{number}.shortcut.weight", after, before, 1, 1)
-            x = r.op("conv2d", [x, shortcut], [8, after, 16, 16], f"{block}.shortcut", 25)
-        x = r.op("relu", [r.op("add", [y, x], [8, after, 16, 16], block, 26)], [8, after, 16, 16], block, 26)
+            x = r.op("conv2d", [x, shortcut], [8, after, 16, 16], f"{block}.shortcut", 25,
+                     saved={"input": [8, before, 16, 16]})  # fmt: skip
+        x = r.op("relu", [r.op("add", [y, x], [8, after, 16, 16], block, 26)], [8, after, 16, 16], block, 26,
+                 saved={"result": [8, after, 16, 16]})  # fmt: skip
     x = r.op("mean", [x], [8, 32], "net", 30)
     x = r.op("linear", [x, r.leaf("fc.weight", 10, 32), r.leaf("fc.bias", 10)], [8, 10], "net.fc", 31)
     return r.snapshot(r.op("cross_entropy", [x], [], "", 40))

@@ -141,3 +141,55 @@ def test_hostile_texts_stay_texts():
     view = GraphView(build_capture(record))
     for form in (view.svg(), view.cells().text(), view.dot(), view.outline.text()):
         assert "\x1b" not in form and "\u202e" not in form and "<script>" not in view.svg()
+
+
+def test_constants_stand_on_their_users():
+    graph = build_capture(captured.break_in_loop())
+    mul = graph.node(node_key("1", "mul"))
+    assert [(b.kind, b.text, b.node_id) for b in mul.badges] == [
+        ("constant", "tensor(0.5) [] float32", node_key("1", "tensor"))
+    ]
+    assert node_key("1", "tensor") not in graph and graph.carriers(node_key("1", "tensor")) == (mul.id,)
+    softmax = build_capture(captured.recompile()).node(node_key("0", "softmax"))
+    assert [(b.kind, b.text) for b in softmax.badges] == [("constant", "-1")]
+    assert dict(softmax.facts.details)["arguments"] == "-1"
+
+
+def test_what_is_written_to_or_returned_is_no_constant():
+    s = captured.Segment(0, "a.py", "f", 1)
+    x = s.input("x", 3)
+    state = s.op("zeros", [], [3], 2, constants=("3",))
+    s.op("add_", [state, x], [3], 3)
+    given = s.op("ones", [], [3], 4, constants=("3",))
+    s.end("return", [given, s.op("mul", [given, state], [3], 5)])
+    graph = build_capture(observe.capture_json("f", None, [s.record]))
+    assert [n.op for n in graph.nodes if n.kind == "op"] == ["zeros", "add_", "ones", "mul"]
+
+
+def optimizer_step(parameters):
+    s = captured.Segment(0, "train.py", "step", 7)
+    for n in range(parameters):
+        w, g = (
+            s.input(f"opt.groups[0]['params'][{n}]", n + 1, 4),
+            s.input(f"opt.groups[0]['params'][{n}].grad", n + 1, 4),
+        )
+        m = s.op("mul_", [g], [n + 1, 4], 9, constants=("0.9",))
+        s.op("addcdiv_", [w, m], [n + 1, 4], 9)
+    s.record["code"] = "def forward(self):\n    # train.py:9  opt.step()\n    # x: f32[2]\n"
+    return observe.capture_json("step", None, [s.end("return", [])])
+
+
+def test_what_one_call_records_is_one_closed_box():
+    graph = build_capture(optimizer_step(6))
+    view = GraphView(graph)
+    box = next(b for b in view.picture.boxes.values() if b.kind == "scope")
+    assert box.title == "opt.step()" and box.lines == ("mul_ x6, addcdiv_ x6", "train.py:9")
+    assert view.toggle(box.key)
+    assert [f.title for f in view.picture.frames.values() if f.kind == "turn"] == [f"turn {n}" for n in range(1, 7)]
+    assert not any(s.kind == "call" for s in build_capture(optimizer_step(3)).scopes.values())
+
+
+def test_long_expressions_show_their_ends():
+    graph = build_capture(optimizer_step(2))
+    assert [b.text for b in graph.nodes[1].badges if b.kind == "leaf"] == ["…[0]['params'][0].grad [1, 4] float32"]
+    assert "opt.groups[0]['params'][0].grad [1, 4] float32" in [text for _, text in graph.nodes[0].facts.details]

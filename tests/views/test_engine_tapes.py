@@ -47,3 +47,14 @@ def test_a_loop_folds():
     # the first turn uses the leaf, so it differs from the others
     assert [row.operator for row in rows if row.kind == "repeat"] == ["turn 2 to turn 30 x29, one shown"]
     assert len(rows) < 8
+
+
+def test_kept_tensors_name_their_makers():
+    x = torch.randn(3, 3, requires_grad=True)
+    y = x.exp()
+    graph = build_tape(snapshot((y * y.sin() + y @ x).sum()))
+    exp, sin, mul, product = graph.nodes[:4]
+    assert [(s.name, s.maker) for s in exp.saved] == [("result", exp.id)]
+    assert {s.maker for s in mul.saved} == {exp.id, sin.id}
+    assert [b.text for b in exp.badges if b.kind == "kept"] == ["saved → 3 users"]
+    assert sum(s.bytes for s in product.saved) == 72  # the leaf and what exp made

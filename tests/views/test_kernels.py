@@ -106,3 +106,21 @@ def test_any_json_gives_a_picture(value):
     ):
         view = GraphView(build_kernels(record))
         assert view.svg().startswith("<svg") and view.cells().text() and view.dot()
+
+
+def test_kernels_of_several_segments_stand_in_frames_of_their_own():
+    capture = captured.training_step()
+    capture["segments"].append({**capture["segments"][0], "id": "1"})
+    found = build_kernels(capture)
+    segments = [s for s in found.scopes.values() if s.kind == "segment"]
+    assert [s.name for s in segments] == ["segment 0", "segment 1"]
+    assert [found.scope_title(str(item.key)).split()[0] for item in segments[1].items] == ["5", "6", "7", "8"]
+
+
+def test_a_refusal_is_said_once_and_small_kernels_are_not_called_slow():
+    kernels = kernels_of(captured.training_step())
+    kernels["refused"] *= 3
+    kernels["kernels"][3] |= {"seconds": 4e-6, "ceiling": 1e-9}
+    facts = [s.facts for s in scopes(build_kernels(kernels))]
+    assert sum(b.text.startswith("not fused with") for b in facts[1].badges) == 1
+    assert next((b.text, b.kind) for b in facts[3].badges) == ("4,000x the device's least time", "note")

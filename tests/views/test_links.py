@@ -87,7 +87,7 @@ def test_the_ids_are_those_of_the_graphs(links):
 
 def test_cells_and_their_revisions():
     links = Links(capture=captured.break_in_loop())
-    assert names(links.at_line("5", 7)) == ["mul"] == names(links.at_line("<cell 5:1>", 7))
+    assert names(links.at_line("5", 7)) == ["tensor", "mul"] == names(links.at_line("<cell 5:1>", 7))
     assert links.at_line("5", 7, revision=1) and not links.at_line("5", 7, revision=2)
     assert links.at_line("5", 7).lines[0].cell == "5"
 
@@ -109,3 +109,40 @@ def test_any_json(value):
     links = Links({"nodes": value}, {"segments": value}, {"kernels": value})
     Links(value, value, value)
     assert not links.at_line("nowhere", 1)
+
+
+def test_parts_of_a_lowered_graph_lead_to_what_was_captured():
+    capture = captured.training_step()
+    segment = capture["segments"][0]
+    kernel = segment["kernels"]["kernels"][1]
+    kernel["nodes"] = ["erf", "mul_7", "add"]
+    kernel["steps"] = [
+        {"name": "erf", "target": "erf", "inputs": [], "captured": "gelu"},
+        {"name": "mul_7", "target": "mul", "inputs": ["erf"], "captured": "gelu"},
+        {"name": "add", "target": "add", "inputs": ["mul_7"], "captured": ""},
+    ]
+    kernel["lines"] = [[2, ["erf"]], [3, ["mul_7", "add"]]]
+    kernel["segment"] = "1"  # which of a segment's programs it is, as the engine tells
+    found = Links(capture=capture)
+    owner = Kernel(segment["id"], kernel["id"])
+    assert (
+        owner in found.of_node(segment["id"], "gelu").kernels
+        and owner not in found.of_node(segment["id"], "add").kernels
+    )
+    assert names(found.of_text(*owner, 3)) == ["gelu"] == names(found.of("kernels", f"0/kernel {owner.id}/mul_7"))
+    assert not found.of("kernels", f"0/kernel {owner.id}/add")
+    graph = build_kernels(capture)
+    erf = graph.node(f"0/kernel {owner.id}/erf")
+    assert erf.op == "erf" and erf.facts.details == (("part of", "gelu"),)
+    assert erf.source is not None and erf.source.file == "step.py"
+
+
+def test_an_operator_with_other_names_on_the_tape_is_found_by_its_module():
+    capture = captured.training_step()
+    node = next(n for n in capture["segments"][0]["nodes"] if n["target"] == "linear")
+    r = Recorder("step.py")
+    for op in ("t", "addmm"):
+        r.op(op, [], [1], node["module"], node["source"]["line"])
+        r.nodes[-1]["source"] = node["source"]
+    found = Links(tape=r.snapshot(), capture=capture)
+    assert found.of_node("0", node["name"]).tape == (1, 2) and names(found.of_tape(2)) == [node["name"]]

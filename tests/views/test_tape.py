@@ -177,3 +177,29 @@ def test_all_that_is_known_of_a_node_is_in_its_details():
         ("line", "cell 3:8"), ("on the tape", "LinearBackward0"), ("uses", "weight [32, 64]"), ("uses", "bias [32]"),
         ("saves", "input [100, 64] float32 25.0 KiB"), ("gradient", "[100, 32], norm 0.0312"),
     )  # fmt: skip
+
+
+def test_who_keeps_a_value_is_a_stub_and_not_a_line():
+    graph = build_tape(load("residual_cnn"))
+    stubs = {n.id: [b.text for b in n.badges if b.kind == "kept"] for n in graph.nodes}
+    shared = [key for key, texts in stubs.items() if texts]
+    assert len(shared) == 1 and stubs[shared[0]] == ["saved → 2 users"]
+    told = dict(graph.node(shared[0]).facts.details)
+    users = [n for n in graph.nodes if ("input comes from", f"relu (node {shared[0]})") in n.facts.details]
+    assert [n.op for n in users] == ["conv2d", "conv2d"] and told["kept by"] == f"conv2d (node {users[-1].id})"
+
+
+def test_a_tensor_that_two_keep_counts_once():
+    graph = build_tape(load("mlp"))
+    relu, linear = graph.nodes[1], graph.nodes[2]
+    assert relu.saved_bytes == 12_800 and linear.saved_bytes == 12_800 + 1_280
+    assert "42.7 KiB saved" in graph.summary()  # 25,600 + 12,800 + 1,280 + 4,000
+
+
+def test_a_maker_that_is_not_there_is_no_problem():
+    tape = load("mlp")
+    for node in tape["nodes"]:
+        for saved in node["saved"]:
+            saved["node"] = {"no": "number"} if saved["name"] == "input" else 10**9
+    graph = build_tape(tape)
+    assert not any(b.kind == "kept" for n in graph.nodes for b in n.badges) and graph.notes == ()
