@@ -9,7 +9,6 @@ from ..loops.index import ONE, ZERO, Arithmetic, Ix, strides_of, var
 from ..values import Value
 from .anchors import affine, through
 
-
 LONGEST = 1 << 17
 """K of a product that one thread may walk, four steps a turn."""
 
