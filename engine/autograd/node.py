@@ -96,6 +96,8 @@ class Node:
 
     op: Op | None
     edges: tuple[Edge | None, ...]
+    group: Any = None
+    """What runs this node together with others of the tape: see `run_backward`."""
 
     def __init__(self, op: Op | None, edges: tuple[Edge | None, ...]):
         self.op = op

@@ -55,7 +55,8 @@ class Saved:
         if self.hooks is not None:
             t = self.hooks[1](self.packed).detach_shallow()
             if self.is_output:
-                t._requires_grad, t._grad_fn, t._output_nr = True, node, self.number
+                t._requires_grad = True
+                t._grad_fn, t._output_nr = self._place(node)
             elif self.edge is not None:
                 hang(t, self.edge)
             return t
@@ -65,9 +66,13 @@ class Saved:
         if self.is_output:
             t = t.detach_shallow()
             t._requires_grad = True
-            t._grad_fn = node
-            t._output_nr = self.number
+            t._grad_fn, t._output_nr = self._place(node)
         return t
+
+    def _place(self, node: Node) -> Edge:
+        """Where an output hangs: on its node, or on what stands for that output on the tape outside of a compiled graph."""
+        stand_ins = node._dict.get("stand-ins") if node._dict is not None else None
+        return (node, self.number) if stand_ins is None else stand_ins.get(self.number, (node, self.number))
 
 
 class unrecorded:

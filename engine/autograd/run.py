@@ -90,11 +90,13 @@ def run_backward(
     create_graph: bool,
     wanted: Sequence[Edge] | None = None,
     gather: bool = True,
+    cut: bool = False,
 ) -> list[Any]:
     """Push `grads` from the `roots` down the tape.
 
     With `wanted`, only the nodes on the way to those edges run; their gradients are returned in order (None where nothing
-    arrived) and, with `gather`, also added to the leaves' `.grad`.  Raises RuntimeError where saved values are gone.
+    arrived) and, with `gather`, also added to the leaves' `.grad`.  With `cut` the pass ends at the wanted edges,
+    before hooks: whoever called goes on there.  Raises RuntimeError where saved values are gone.
     """
     if bus.backward:
         bus.publish(
@@ -112,6 +114,10 @@ def run_backward(
     def hand(node: Node, number: int, grad: Any) -> None:
         nonlocal arrived
         key = id(node)
+        if cut and (key, number) in ends:
+            have = caught.get((key, number))
+            caught[key, number] = grad if have is None else have + grad
+            return
         slots = buffers.get(key)
         if slots is None:
             slots = buffers[key] = [None] * max(len(node.outputs), number + 1)
@@ -119,6 +125,27 @@ def run_backward(
             heapq.heappush(heap, (-node.sequence_nr if type(node) is not AccumulateGrad else _LAST, arrived, node))
         have = slots[number]
         slots[number] = grad if have is None else have + grad
+
+    def arrive(node: Node, slots: list[Any]) -> list[Any]:
+        """The gradients of a node are complete: hooks, retained gradients, and those that are wanted."""
+        if node._tensor_hooks is not None:
+            _tensor_hooks(node, slots)
+        if node._before is not None:
+            for hook in list(node._before):
+                got = hook(tuple(slots))
+                if got is not None:
+                    slots = list(got) if isinstance(got, (tuple, list)) else [got]
+        if node._retained is not None:
+            for number, ref in node._retained.items():
+                t = ref()
+                if t is not None and slots[number] is not None:
+                    t._grad = own_grad(slots[number]) if t._grad is None else t._grad + slots[number]
+        if ends:
+            key = id(node)
+            for number, grad in enumerate(slots):
+                if (key, number) in ends:
+                    caught[key, number] = grad
+        return slots
 
     before = state.grad_enabled
     state.grad_enabled = create_graph
@@ -128,23 +155,25 @@ def run_backward(
         while heap:
             node = heapq.heappop(heap)[2]
             key = id(node)
-            slots = buffers.pop(key)
-            if node._tensor_hooks is not None:
-                _tensor_hooks(node, slots)
-            if node._before is not None:
-                for hook in list(node._before):
-                    got = hook(tuple(slots))
-                    if got is not None:
-                        slots = list(got) if isinstance(got, (tuple, list)) else [got]
-            if node._retained is not None:
-                for number, ref in node._retained.items():
-                    t = ref()
-                    if t is not None and slots[number] is not None:
-                        t._grad = own_grad(slots[number]) if t._grad is None else t._grad + slots[number]
-            if ends:
-                for number, grad in enumerate(slots):
-                    if (key, number) in ends:
-                        caught[key, number] = grad
+            slots = buffers.pop(key, None)
+            if slots is None:  # it ran with its group
+                continue
+            if node.group is not None and not create_graph:
+                taken = {node.number: slots[0]}  # type: ignore[attr-defined]
+                for other in [ref() for ref in node.group.members]:
+                    if other is not None and (held := buffers.pop(id(other), None)) is not None:
+                        taken[other.number] = held[0]
+                got = node.group.pull(taken, arrive=arrive, needed=needed, ends=ends, retain_graph=retain_graph)
+                for i, edge in enumerate(node.group.edges):
+                    if edge is not None and got[i] is not None:
+                        target, number = edge
+                        if needed is None or id(target) in needed or (id(target), number) in ends:
+                            grad, got[i] = got[i], None
+                            hand(target, number, grad)
+                            del grad
+                continue
+            if node._tensor_hooks is not None or node._before is not None or node._retained is not None or ends:
+                slots = arrive(node, slots)
             if needed is not None and key not in needed:
                 continue
             if type(node) is AccumulateGrad:

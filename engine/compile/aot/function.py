@@ -15,7 +15,8 @@ from ...state import state
 from ...tensor import Tensor
 from ..fake import is_symbolic
 from ..graph import GraphModule, TensorSpec
-from .variant import Undone, Variant, build
+from .build import build
+from .variant import Undone, Variant
 
 Compiler = Callable[[GraphModule, Sequence[Any]], Callable[..., Any]]
 """From a level-2 graph and the specs of its inputs to something that takes tensors and returns the flat results."""
@@ -63,6 +64,8 @@ class AotFunction:
         if variant is _MISSING:
             variant = self.variants[key] = self._compile(given)
         if variant is None or (variant.guard is not None and not variant.guard(given)) or _share_memory(given, variant):
+            return self.gm(*inputs)
+        if variant.unviewed and any(given[i]._base is not None for i in variant.unviewed):
             return self.gm(*inputs)
         try:
             return variant(given)

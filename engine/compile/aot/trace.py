@@ -58,6 +58,8 @@ class Tracing:
         self.recorder.reader = lambda t: read_item(self, t)
         self.constants: dict[str, Any] = {}
         """Twins of the level-1 graph's constants, by name."""
+        self.values: dict[Node, Any] = {}
+        """What the nodes of the level-1 graph gave."""
         self.grad_after = state.grad_enabled
         """The gradient mode that a level-1 graph ended in."""
         self.modes_after: tuple[Any, ...] = ()
@@ -127,7 +129,7 @@ class Tracing:
 def run_level1(tracing: Tracing, gm: GraphModule, given: Sequence[Any]) -> Any:
     """Run a level-1 graph node by node on the fakes of a recording, so that what is recorded knows the node it came from."""
     recorder = tracing.recorder
-    values: dict[Node, Any] = {}
+    values = tracing.values
     inputs = iter(given)
     grad_before = state.grad_enabled
     try:
