@@ -9,7 +9,7 @@ from .optimizer import Optimizer, check, check_lr, graded, new_step, number
 
 
 def _length(t: Tensor) -> float:
-    return t.square().sum().sqrt().item()
+    return number(t.square().sum().sqrt())
 
 
 def _mean_square(g: Tensor, dim: int) -> Tensor:

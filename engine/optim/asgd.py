@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .optimizer import Optimizer, check, check_lr, graded, new_step, number, zeros
+from .optimizer import Optimizer, above, check, check_lr, graded, new_step, number, zeros
 
 
 class ASGD(Optimizer):
@@ -49,9 +49,6 @@ class ASGD(Optimizer):
                 g = g.add(p, alpha=decay)
             p.mul_(1 - lambd * eta)
             p.add_(g, alpha=-eta)
-            if mu != 1:
-                mean.add_(p.sub(mean).mul_(mu))
-            else:
-                mean.copy_(p)
+            mean.copy_(above(-mu, -1.0, lambda p=p, mean=mean, mu=mu: mean + p.sub(mean).mul_(mu), lambda p=p: p))
             state["eta"].fill_(lr / ((1 + lambd * lr * t) ** group["alpha"]))
             state["mu"].fill_(1 / max(1, t - group["t0"]))

@@ -363,6 +363,11 @@ def number(x: Any) -> Any:
     return x.item() if isinstance(x, Tensor) else x
 
 
+def above(value: Any, limit: float, yes: Callable[[], Tensor], no: Callable[[], Tensor]) -> Tensor:
+    """`yes()` where a number is above a limit, else `no()`. A captured step does not know the number, and computes both."""
+    return yes() if value > limit else no()
+
+
 def new_step() -> Tensor:
     """A step counter at 0."""
     from .. import tensor

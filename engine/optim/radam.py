@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .optimizer import Optimizer, check_adam, check_lr, graded, new_step, number, zeros
+from .optimizer import Optimizer, above, check_adam, check_lr, graded, new_step, number, zeros
 
 
 class RAdam(Optimizer):
@@ -38,6 +38,7 @@ class RAdam(Optimizer):
     def update(self, group: dict[str, Any]) -> None:
         lr, eps, decay = number(group["lr"]), group["eps"], group["weight_decay"]
         beta1, beta2 = group["betas"]
+        rho_inf = 2 / (1 - beta2) - 1
         for p, g in graded(group):
             state = self.state[p]
             if not state:
@@ -54,11 +55,13 @@ class RAdam(Optimizer):
             square.mul_(beta2).addcmul_(g, g, value=1 - beta2)
             correction2 = 1 - beta2**t
             step = mean / (1 - beta1**t)
-            rho_inf = 2 / (1 - beta2) - 1
             rho = rho_inf - 2 * t * (beta2**t) / correction2
-            if rho > 5.0:
-                adaptive = (correction2**0.5) / square.sqrt().add_(eps)
-                rect = ((rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho)) ** 0.5
-                p.add_(step * lr * adaptive * rect, alpha=-1.0)
-            else:
-                p.add_(step * lr, alpha=-1.0)
+            plain = step * lr
+
+            def rectified(x: Any = plain, r: Any = rho, c: Any = correction2, v: Any = square) -> Any:
+                adaptive = (c**0.5) / v.sqrt().add_(eps)
+                return (
+                    x * adaptive * (max((r - 4) * (r - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * r), 0.0) ** 0.5)
+                )
+
+            p.add_(above(rho, 5.0, rectified, lambda x=plain: x), alpha=-1.0)

@@ -608,7 +608,9 @@ class Attributes(TensorAttributes):
         obj = self.read(obj)
         if isinstance(obj, Tensor) and name == "grad":
             return self.store_tensor_attr(frame, obj, "grad", None)
-        if isinstance(obj, (Tensor, ModuleType, type, FunctionType)):
+        if isinstance(obj, Tensor):
+            return self.delete_tensor_attr(frame, obj, name)
+        if isinstance(obj, (ModuleType, type, FunctionType)):
             raise Stop("mutation", f"Deleting {name} of {name_of(obj)}")
         kind = obj.kind if type(obj) is Obj else type(obj)
         deleter, _ = self.of_class(kind, "__delattr__")

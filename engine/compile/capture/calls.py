@@ -33,7 +33,7 @@ from .leaf_calls import LeafCalls
 from .native_calls import _PLAIN_MODULES, NativeCalls
 from .recorder import Recorder
 from .stops import Stop, name_of
-from .tables import HANDLERS, MAX_DEPTH, OBJECT_CALLS, STOP_MODULES, STOPS, Dirty
+from .tables import HANDLERS, MAX_DEPTH, NATIVE_CALLS, OBJECT_CALLS, STOP_MODULES, STOPS, Dirty
 from .values import MISSING, PLAIN, CMethod, Obj, facet
 from .world import World
 
@@ -101,6 +101,9 @@ class Calls(NativeCalls, LeafCalls):
             return self.call(frame, f.__func__, args, kwargs)
         if leaves.is_allowed(f):
             return self.leaf(frame, f, args, kwargs)
+        native = NATIVE_CALLS.get(kind)
+        if native is not None:
+            return native(self, frame, f, args, kwargs)
         method = self.special(f, "__call__")
         if method is not None:
             return self.call(frame, method, [f, *args], kwargs)

@@ -167,7 +167,7 @@ class Capture:
             world.memo, world.from_symbol, world.shadows, world.marked, world._own, world.told_apart, world.absent, world.elsewhere,
             domain.class_cache, domain.global_cache,
             domain.own_dicts, domain.tape_nodes, domain.grads_known, domain.cells, domain.stand_ins, domain.raised_at, domain.builtin_cache,
-            domain.keepers, domain.leaves_made,
+            domain.keepers, domain.leaves_made, domain.parameters, domain.tensor_written,
         ):  # fmt: skip
             table.clear()
         world.keep.clear()
@@ -337,10 +337,11 @@ def finish(
             back = builder.frame(f, back)
             names.append(back)
         result = back
+    entry.effects += builder.hung(domain.tensor_written)
     outputs = [t for t, _ in builder.outputs.values()]
     early = tape.too_long(domain, outputs)
     if early is not None:
-        raise Again(early[0], Stop("inner-tape", early[1]))
+        raise Again(*early)
     numbers = numbers_of(builder, recorder)
     gm = recorder.finish(outputs + [n for _, n in numbers])
     lines: list[str] = []

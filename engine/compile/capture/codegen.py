@@ -15,7 +15,7 @@ from typing import Any
 from ... import module_path
 from ...autograd.node import ENGINE_FOLDER
 from .guards import Guard
-from .sources import Source, nth, step
+from .sources import STEPS, Source, step
 from .world import World
 
 _numbers = itertools.count()
@@ -108,7 +108,7 @@ class Writer:
         )
         filename = f"{ENGINE_FOLDER}generated/segment_{next(_numbers)}.py"
         space: dict[str, Any] = {
-            **self.sources.namespace(), **head.caches, **self.extra, "_MISS": MISS, "_mp": module_path, "_nth": nth, "math": __import__("math"),
+            **self.sources.namespace(), **head.caches, **self.extra, "_MISS": MISS, "_mp": module_path, **STEPS, "math": __import__("math"),
         }  # fmt: skip
         exec(compile(text, filename, "exec"), space)
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)

@@ -16,12 +16,30 @@ from ..fake import SymFloat, SymInt
 from ..interpreter.frame import EXHAUSTED, Frame
 from ..interpreter.generators import InterpretedGenerator
 from .kinds import Identity, Note
+from .sources import END, ahead
 from .stops import Stop, Turn, name_of
-from .values import DELETED, MISSING, PLAIN, CMethod, DictFacet, Lazy, ListFacet, Misused, Obj, SetFacet, facet
+from .values import DELETED, MISSING, PLAIN, VIEWS, CMethod, DictFacet, Lazy, ListFacet, Misused, Obj, SetFacet, facet
 from .world import World
 
 CONTAINERS = (list, dict, tuple, set, frozenset, deque)
-VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+AHEAD = frozenset(
+    map(
+        type,
+        (
+            iter([]),
+            iter(()),
+            iter(range(0)),
+            iter(""),
+            iter("\u1234"),
+            iter({}),
+            iter({}.values()),
+            iter({}.items()),
+            reversed([]),
+        ),
+    )
+)
+"""Iterators that can be looked into without moving them."""
+
 MUTATING = frozenset(
     [
         "append", "appendleft", "extend", "extendleft", "insert", "pop", "popleft", "popitem", "remove", "clear", "reverse", "sort", "rotate",
@@ -414,6 +432,26 @@ class Containers:
         if method is not None:
             return self._user_next(frame, method, iterator)
         return next(iterator, EXHAUSTED)
+
+    def next_ahead(self, iterator: Obj) -> Any:
+        """The next item of one of Python's own iterators that existed before, EXHAUSTED at its end: where it stands is not asked."""
+        if iterator.kind not in AHEAD:
+            raise Stop("unsupported-value", f"next() of a {iterator.kind.__name__} that existed before")
+        if any(o.items is not None and o.dirty for o in self.world.marked if o.kind not in AHEAD):
+            raise Turn()  # perhaps the container is another one by now
+        used = iterator.used
+        found = ahead(iterator.real, used)
+        self.world.touch(iterator)
+        source = self.world.sources.of("ahead", iterator.source, used, f"item {used} of {iterator.source.label}")
+        if found is END:
+            self.world.guards.is_(source, END, "whether the iterator is at its end")
+            return EXHAUSTED
+        self.world.guards.condition(
+            source, "there is {e}", f"{{e}} is {self.world.sources.object(END)}", "whether there is one"
+        )
+        iterator.used = used + 1
+        self.world.mark(iterator)
+        return self.world.wrap(found, source)
 
     def _user_next(self, frame: Frame, method: Any, iterator: Any) -> Any:
         try:

@@ -63,6 +63,8 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         self.after: list[Any] = []
         self.keepers: dict[int, tuple[Any, int, str]] = {}
         """Tensors made inside that keep their gradients, by identity: the fake, the step at which it was told to, by what."""
+        self.parameters: dict[int, tuple[Any, int]] = {}
+        """Parameters made inside, by identity: the fake, and the step that made it."""
         self.leaves_made: dict[int, tuple[Any, int]] = {}
         """Leaves made inside that need gradients, by identity: the fake, and the step that made it one."""
         self.regions: list[Any] = []

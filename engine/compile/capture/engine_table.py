@@ -6,6 +6,7 @@ An entry answers (domain, frame, args, kwargs), as those of `builtins_table.py` 
 from __future__ import annotations
 
 import importlib
+import operator
 from types import MethodType
 from typing import Any
 
@@ -13,6 +14,7 @@ from ... import autograd, module_path, random
 from ...amp import autocast
 from ...autograd import function as autograd_function
 from ...device import device as Device
+from ...dtypes import finfo, get_default_dtype, iinfo
 from ...func import transforms
 from ...nn import module as nn_module
 from ...nn.module import Module
@@ -22,6 +24,7 @@ from ...shapes import Size
 from ...state import state as engine_state
 from ...tensor import Tensor
 from ...utils import checkpoint as checkpointing
+from ..fake import SymFloat, symbolic_max, symbolic_min
 from ..graph import effects
 from ..interpreter.frame import Frame
 from . import graph_calls, tape
@@ -132,6 +135,19 @@ def _number(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
         raise Stop("item", "Tensor.item") from None
 
 
+@entry(optimizer.above)
+def _above(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    """A choice that hangs on a counter of an optimizer: where that is known only when the graph runs, both are computed."""
+    value, limit, yes, no = args[0], domain.read(args[1]), args[2], args[3]
+    value = domain.read(value)
+    if type(value) is not SymFloat or value.hint is not None:
+        return domain.call(frame, yes if domain.truth_of(domain.compare(frame, ">", value, limit)) else no, [], {})
+    a, b = domain.nested(yes, [], {}), domain.nested(no, [], {})
+    chosen = symbolic_min(symbolic_max((value - limit) * 1e30, 0.0), 1.0)  # 1.0 where it is above, else 0.0
+    a, b = domain.leaf(frame, operator.mul, [a, chosen], {}), domain.leaf(frame, operator.mul, [b, 1.0 - chosen], {})
+    return domain.leaf(frame, operator.add, [a, b], {})
+
+
 _gathered = getattr(importlib.import_module("...optim.sgd", __package__), "Gathered", None)
 if _gathered is not None:
     # Kernels that step several parameters at once are for eager steps; graphs hold the formulas, which are fused there.
@@ -141,7 +157,27 @@ if _gathered is not None:
 
 @entry(Parameter)
 def _parameter(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
-    raise Stop("opaque-call", "Making a Parameter")
+    given = {**dict(zip(("data", "requires_grad"), args, strict=False)), **kwargs}
+    data, needs = domain.read(given.get("data")), domain.truth_of(given.get("requires_grad", True))
+    if not isinstance(data, Tensor):
+        raise Stop("opaque-call", "Making a Parameter of nothing")
+    out = domain.leaf(frame, graph_calls.make_parameter, [data, needs], {})
+    domain.parameters[id(out)] = (out, domain.steps)
+    return out
+
+
+def _limits_of(kind: Any) -> Any:
+    """`finfo(dtype)` and `iinfo(dtype)`."""
+
+    def handler(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+        given = [domain.read(a) for a in (*args, *kwargs.values())]
+        return kind(*(given or [domain.call(frame, get_default_dtype, [], {})]))
+
+    return handler
+
+
+for _kind in (finfo, iinfo):
+    HANDLERS[id(_kind)] = (_kind, _limits_of(_kind))
 
 
 # -- random numbers, sizes, devices -----------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...amp import autocast
 from ...func import vmap as _vmap_function
+from ...nn.parameter import Parameter
 from ...state import state
 from ...tensor import Tensor
 
@@ -28,6 +29,11 @@ def exit_context(context: Any) -> None:
 def set_inference(on: bool) -> None:
     """Inference mode on or off from here on."""
     state.inference = on
+
+
+def make_parameter(data: Tensor, requires_grad: bool) -> Any:
+    """`Parameter(data, requires_grad)`."""
+    return Parameter(data, requires_grad)
 
 
 def apply_function(cls: Any, *args: Any) -> Any:

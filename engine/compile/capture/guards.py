@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from .sources import Source, Sources, full, nth
+from .sources import STEPS, Source, Sources, full
 
 Emit = Callable[[Source], str]
 Test = Callable[[str, Callable[[Any], str], Emit], str]
@@ -259,7 +259,7 @@ def explain_failure(guards: list[Guard], sources: Sources, values: list[Any], ex
 
 def failures(guards: list[Guard], sources: Sources, values: list[Any], extra: dict[str, Any]) -> Iterator[Failure]:
     """The guards that do not hold."""
-    space = {**sources.namespace(), **extra, "S": values, "_nth": nth}
+    space = {**sources.namespace(), **extra, "S": values, **STEPS}
     for guard in guards:
         text = full(guard.source, sources.constant)
         try:

@@ -14,6 +14,7 @@ from typing import Any
 from ...tensor import Tensor
 from ..interpreter.frame import EXHAUSTED, Frame
 from ..interpreter.generators import InterpretedGenerator
+from . import equivalents
 from .entries import entry
 from .stops import Stop
 from .tables import HANDLERS
@@ -68,7 +69,7 @@ def native_iterator(domain: Any, frame: Frame, value: Any) -> Any:
 @entry(iter)
 def _iter(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     if len(args) == 2:
-        raise Stop("opaque-call", "iter() with a sentinel")
+        return domain.push(frame, equivalents.until, args, {})
     return domain.get_iter(frame, args[0])
 
 
@@ -83,7 +84,7 @@ def _next(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
             return made
         item = domain.resume_nested(iterator, None)
     elif type(iterator) is Obj and domain.special(iterator, "__next__") is None:
-        raise Stop("unsupported-value", "next() of an iterator that existed before")
+        item = domain.next_ahead(iterator)
     else:
         method = domain.special(iterator, "__next__")
         if method is not None and len(args) == 1:

@@ -143,8 +143,12 @@ class NativeCalls:
         if name == "throw":
             if generator.delegate() is not None:
                 raise Stop("unsupported-value", "throw() into a generator that waits for another one")
-            error = self.read(args[0])
-            error = error() if isinstance(error, type) else error
+            error, value = self.read(args[0]), self.read(args[1]) if len(args) > 1 else None
+            if isinstance(value, BaseException):
+                error = value
+            elif isinstance(error, type):
+                given = () if value is None else value if type(value) is tuple else (value,)
+                error = self.nested(error, list(given), {})
             made = generator.throw_into(error)
             if made is None:
                 raise error

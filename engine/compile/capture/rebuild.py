@@ -33,6 +33,7 @@ from ..interpreter.generators import InterpretedGenerator
 from .codegen import Writer
 from .iteration_table import Calling, Following
 from .kinds import Identity, SuperOf
+from .sources import advance
 from .values import DELETED, MISSING, PLAIN, CMethod, DictFacet, Lazy, ListFacet, Obj, SetFacet
 from .world import ATOMS, World
 
@@ -496,9 +497,33 @@ class Rebuilder:
                     if value is DELETED
                     else f"{label if name == 'cell_contents' else f'{label}.{name}'} = ..."
                 )
+            if obj.used:
+                line = f"{self.helper('_advance', advance)}({target}, {obj.used})"
+                self.writer.line(line)
+                told.append(f"next({label})")
             if obj.items is not None and obj.items.dirty:
                 told.append(self.write_items(obj, target, label))
         return told
+
+    def hung(self, written: dict[Any, tuple[Any, Any]]) -> list[str]:
+        """The lines that hang attributes on tensors which existed before or leave the graph; sentences about them."""
+        told, left = [], dict(written)
+        while True:
+            ready = [k for k, (t, _) in left.items() if self.world.source_of(t) is not None or id(t) in self.outputs]
+            if not ready:
+                return told
+            for key in ready:  # a value may be a tensor that leaves the graph by that alone
+                t, value = left.pop(key)
+                target, name = self.tensor(t), key[1]
+                if value is DELETED:
+                    self.writer.line(f"{target}.__dict__.pop({name!r}, None)")
+                else:
+                    self.writer.line(f"{target}.__dict__[{name!r}] = {self.value(value)}")
+                source = self.world.source_of(t)
+                if source is not None:
+                    told.append(
+                        f"{'del ' if value is DELETED else ''}{source.label}.{name}{'' if value is DELETED else ' = ...'}"
+                    )
 
     def write_attribute(self, obj: Obj, target: str, name: str, value: Any) -> None:
         line = self.writer.line

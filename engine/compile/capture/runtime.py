@@ -30,13 +30,14 @@ from ..interpreter.generators import InterpretedGenerator
 from ..interpreter.loop import Interpreter
 from . import builtins_table as _builtins_table  # fills the tables of calls
 from . import engine_table
+from . import library_table as _library_table
 from . import subgraphs as _subgraphs
 from .capture import Again, Failed, Rerun, Resume, capture, resume_point, source_of
 from .codegen import MISS
 from .guards import Failure, explain_failure, failures
 from .patches import watch
 from .segments import Entry, Place, flatten, labels_of
-from .sources import full
+from .sources import STEPS, full
 from .tables import OBJECT_CALLS, STRICT
 from .world import path_of
 
@@ -491,9 +492,7 @@ def _symbol_label(entry: Entry, symbol: Any) -> str:
 
 
 def _space() -> dict[str, Any]:
-    from .sources import nth
-
-    return {"_nth": nth}
+    return dict(STEPS)
 
 
 def autocast_only(modes: tuple[Any, ...]) -> bool:
@@ -611,6 +610,6 @@ def wrap_function(compiled: Compiled) -> Any:
 
 
 engine_table.install()
-_ = _builtins_table, _subgraphs
+_ = _builtins_table, _library_table, _subgraphs
 
 __all__ = ["Compiled", "CompiledFunction", "Options", "binder", "native", "reset_all", "wrap_function"]

@@ -7,7 +7,12 @@ business of `guards.py`.
 
 from __future__ import annotations
 
+import copy
+import gc
+import itertools
 from typing import Any
+
+from ..interpreter.frame import Sentinel
 
 LITERALS = (int, float, str, bytes, bool, type(None))
 
@@ -142,6 +147,10 @@ def step(source: Source, base: str, constant: Any, by: str = "") -> str:
         return f"{base}.__defaults__[{key}]"
     if kind == "kwdefault":
         return f"{base}.__kwdefaults__[{key!r}]"
+    if kind == "viewed":
+        return f"_viewed({base})"
+    if kind == "ahead":
+        return f"_ahead({base}, {key})"
     if kind == "func":
         return f"{base}.__func__"
     if kind == "self":
@@ -156,9 +165,34 @@ def full(source: Source, constant: Any) -> str:
     return step(source, base, constant, by)
 
 
+def viewed(view: Any) -> Any:
+    """The dictionary that a view is of."""
+    return next(r for r in gc.get_referents(view) if isinstance(r, dict))
+
+
+END = Sentinel("end")
+
+
+def ahead(iterator: Any, count: int) -> Any:
+    """What one of Python's own iterators gives `count` items from now, END where it gives none; it stays where it is."""
+    return next(itertools.islice(copy.copy(iterator), count, count + 1), END)
+
+
+def advance(iterator: Any, count: int) -> None:
+    """Let an iterator give `count` items."""
+    next(itertools.islice(iterator, count, count), None)
+
+
+STEPS: dict[str, Any] = {}
+"""What the expressions of paths need, by name."""
+
+
 def nth(container: Any, index: int) -> Any:
     """The key (or element) at a place in the order of a container."""
     for i, key in enumerate(container):
         if i == index:
             return key
     raise IndexError(index)
+
+
+STEPS.update(_nth=nth, _viewed=viewed, _ahead=ahead)

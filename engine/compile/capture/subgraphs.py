@@ -65,7 +65,7 @@ def trace(domain: Any, who: str, f: Any, args: list[Any], kwargs: dict[str, Any]
     sub = SubRecorder(outer)
     for i, fake in enumerate(inputs):
         sub.add(fake, f"arg{i}")
-    writes = world.changes()
+    writes, hung = world.changes(), dict(domain.tensor_written)
     domain.recorder = sub
     try:
         out = domain.nested(f, args, kwargs)
@@ -78,13 +78,19 @@ def trace(domain: Any, who: str, f: Any, args: list[Any], kwargs: dict[str, Any]
         raise Dirty(Stop("transform", who)) from None
     finally:
         domain.recorder = outer
-    if world.changed_since(writes) or any(
-        isinstance(v, Tensor) and n is None for v, n in zip(leaves, nodes, strict=True)
+    if (
+        world.changed_since(writes)
+        or _hung_since(domain.tensor_written, hung)
+        or any(isinstance(v, Tensor) and n is None for v, n in zip(leaves, nodes, strict=True))
     ):
         raise Dirty(Stop("transform", who))
     sub.graph.output(tuple(nodes))
     sub.graph.eliminate_dead_code()
     return Sub(GraphModule(sub.graph, sub.constants), sub.lifted, leaves, build)
+
+
+def _hung_since(now: dict[Any, Any], before: dict[Any, Any]) -> bool:
+    return len(now) != len(before) or any(now[k][1] is not v for k, (_, v) in before.items())
 
 
 def _native(domain: Any, value: Any) -> Any:

@@ -56,5 +56,8 @@ class Dirty(Control):
 OBJECT_CALLS: dict[type, Any] = {}
 """Calls of objects of particular types: (domain, frame, obj, args, kwargs)."""
 
+NATIVE_CALLS: dict[type, Any] = {}
+"""Calls of objects of particular types that were made inside: (domain, frame, object, args, kwargs)."""
+
 SYMBOLIC: dict[int, Any] = {}
 """Native functions of symbolic numbers, by identity."""

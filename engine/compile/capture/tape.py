@@ -7,6 +7,7 @@ What the tape of the fakes says within the graph is the business of the engine's
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from ...autograd.node import Node as TapeNode
@@ -77,12 +78,13 @@ def keep_gradient(domain: Any, t: Any, what: str) -> None:
     domain.keepers.setdefault(id(t), (t, domain.steps, what))
 
 
-def too_long(domain: Any, outputs: list[Any]) -> tuple[int, str] | None:
+def too_long(domain: Any, outputs: list[Any]) -> tuple[int, Stop] | None:
     """The step before which a graph must end, and what is done there, so that its results have the tape that eager ones would.
 
     A compiled graph is one node of the tape: a tensor between its operators that keeps a gradient, or a leaf that was made there, must be
     an input of the next graph instead.
     """
+    made = [(domain.parameters[id(t)][1], Stop("escape", "A Parameter")) for t in outputs if id(t) in domain.parameters]
     found = [domain.keepers[id(t)][1:] for t in outputs if id(t) in domain.keepers]
     for t in outputs:
         if not (t.requires_grad and t.grad_fn is None):
@@ -91,7 +93,8 @@ def too_long(domain: Any, outputs: list[Any]) -> tuple[int, str] | None:
         others = [o for o in outputs if o is not t and o.grad_fn is not None]
         if step is not None and id(gradient_edge(t)[0]) in domain.run_leaf(ends, [others], {}):
             found.append((step[1], "requires_grad_"))
-    return min(found, default=None)
+    made += [(step, Stop("inner-tape", what)) for step, what in found]
+    return min(made, key=operator.itemgetter(0), default=None)
 
 
 def _tensors(given: Any) -> list[Any]:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from .world import World
 
 
+_ENGINES = frozenset(["_dynamic_dims", "_kept_accumulator", "_is_param", "_is_buffer", "_persistent"])
+"""What the engine itself hangs on tensors."""
+
+
 class TensorAttributes:
     """The part of the domain that reads and writes attributes of tensors."""
 
@@ -68,18 +72,22 @@ class TensorAttributes:
     def foreign_attribute(self, frame: Frame, t: Any, name: str) -> Any:
         """An attribute that a program hung on a tensor."""
         source = self.world.source_of(t)
-        written = self.tensor_written.get((id(t), name), MISSING)
-        if written is not MISSING:
-            return MISSING if written is DELETED else written
+        known = self.tensor_written.get((id(t), name))
+        if known is not None:
+            return MISSING if known[1] is DELETED else known[1]
         if source is None:
             return MISSING
         real = self.world.real_of(t)
         if name in real.__dict__:
-            return self.world.wrap(real.__dict__[name], self.world.sources.own(source, name))
+            home = self.world.sources.own(source, name)
+            value = self.world.wrap(real.__dict__[name], home)
+            self.world.expect(home, value)
+            return value
         self.world.guards.has_own(source, name, False)
         return MISSING
 
-    tensor_written: dict[Any, Any]
+    tensor_written: dict[Any, tuple[Any, Any]]
+    """Attributes that the program hangs on tensors, by the identity of the twin and the name: the twin, the value."""
 
     def base_of(self, t: Any) -> Any:
         """What a tensor is a view of; the twin of one that existed before does not know it."""
@@ -194,7 +202,21 @@ class TensorAttributes:
             return None
         if static(type(t), name)[0] is not MISSING:
             raise Stop("mutation", f"Setting {name} of a tensor")
-        raise Stop("mutation", f"Hanging {name!r} on a tensor")
+        self.hang(t, name, value)
+        return None
+
+    def hang(self, t: Any, name: str, value: Any) -> None:
+        """An attribute of the program's on a tensor changes; `DELETED` where it goes."""
+        if name in _ENGINES or not hasattr(t, "__dict__"):
+            raise Stop("mutation", f"Setting {name} of a tensor")
+        self.tensor_written[id(t), name] = (t, value)
+
+    def delete_tensor_attr(self, frame: Frame, t: Any, name: str) -> None:
+        if static(type(t), name)[0] is not MISSING:
+            raise Stop("mutation", f"Deleting {name} of a tensor")
+        if self.foreign_attribute(frame, t, name) is MISSING:
+            raise AttributeError(name)
+        self.hang(t, name, DELETED)
 
 
 __all__ = ["TensorAttributes"]

@@ -23,6 +23,10 @@ PLAIN = frozenset({int, float, str, bytes, bool, complex, type(None), type(...),
 """Types whose values are guarded by equality."""
 
 
+VIEWS = tuple(type(getattr(d, part)()) for d in ({}, OrderedDict()) for part in ("keys", "values", "items"))
+"""Views of dictionaries, plain and ordered."""
+
+
 class Misused(Control):
     """A symbolic value reached native code: a mistake of the capture, never an exception of the program."""
 
@@ -71,7 +75,7 @@ class Obj:
     `attrs` are its own attributes as far as they are known (MISSING where there is none), `written` those that change.
     """
 
-    __slots__ = ("attrs", "fresh", "items", "kind", "real", "source", "touched", "world", "written")
+    __slots__ = ("attrs", "fresh", "items", "kind", "real", "source", "touched", "used", "world", "written")
 
     def __init__(self, world: World, real: Any, source: Source) -> None:
         self.world, self.real, self.source, self.kind = world, real, source, type(real)
@@ -80,6 +84,8 @@ class Obj:
         self.items: Any = None
         self.touched = False
         self.fresh = False
+        self.used = 0
+        """How many items of an iterator the segment takes."""
 
     def __repr__(self) -> str:
         return f"<{self.kind.__name__} {self.source.label}>"
@@ -92,7 +98,7 @@ class Obj:
     @property
     def dirty(self) -> bool:
         """Whether something of it changes."""
-        return bool(self.written) or (self.items is not None and self.items.dirty)
+        return bool(self.written or self.used) or (self.items is not None and self.items.dirty)
 
     def net(self) -> None:
         """Forget writes that put back what was there."""
@@ -113,7 +119,7 @@ class Obj:
                 held = list(part.appended)
             elif isinstance(part, DictFacet):
                 held = [x for pair in part.writes.items() for x in pair]
-        return *self.written, *self.written.values(), *held
+        return self.used, *self.written, *self.written.values(), *held
 
 
 class CMethod:

@@ -32,8 +32,8 @@ from ...nn.parameter import Parameter
 from ...tensor import Tensor
 from .guards import GuardSet
 from .recorder import Recorder
-from .sources import Source, Sources, full
-from .values import MISSING, PLAIN, Lazy, Obj
+from .sources import Source, Sources, full, viewed
+from .values import MISSING, PLAIN, VIEWS, Lazy, Obj, facet
 
 ATOMS: tuple[Any, ...] = (
     type, ModuleType, MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType, MemberDescriptorType, ClassMethodDescriptorType,
@@ -153,6 +153,8 @@ class World:
         ):
             self.guards.value(source, value)
             return self._note(value, value, source)
+        if kind in VIEWS:
+            return self._view(value, source)
         if kind is functools.partial and not value.__dict__:
             return self._partial(value, source)
         return self._object(value, source, kind)
@@ -240,6 +242,13 @@ class World:
             items.append(self.wrap(x, self.sources.of("tuple_item", source, i, shown)))
         return self._immutable(value, tuple.__new__(type(value), items), source)
 
+    def _view(self, value: Any, source: Source) -> Any:
+        """`keys()`, `values()` or `items()` of a dictionary that existed before: the same of what stands for that."""
+        self.guards.type(source, type(value))
+        home = self.wrap(viewed(value), self.sources.of("viewed", source, None, f"the dictionary of {source.label}"))
+        native = facet(home).native()
+        return self._note(value, getattr(native, type(value).__name__.rpartition("_")[2])(), source)
+
     def _partial(self, value: functools.partial, source: Source) -> Any:
         self.guards.type(source, functools.partial)
         function = self.wrap(value.func, self.sources.attr(source, "func"))
@@ -269,7 +278,7 @@ class World:
     def slot(self, value: Any, source: Source) -> Any:
         """The symbolic value of a slot that a segment is entered with: unread as far as that says something."""
         kind = type(value)
-        if kind in PLAIN or isinstance(value, (Tensor, tuple)):
+        if kind in PLAIN or kind in VIEWS or isinstance(value, (Tensor, tuple)):
             return Lazy(source, value)
         return self.wrap(value, source)
 

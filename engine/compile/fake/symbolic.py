@@ -484,6 +484,12 @@ def symbolic_max(a: Any, b: Any) -> Any:
 
 
 def _extreme(f: Callable[[Expr, Expr], Expr], a: Any, b: Any) -> Any:
+    if type(a) is SymFloat or type(b) is SymFloat:
+        native = min if f is E.minimum else max
+        (ta, ha, sa), (tb, hb, sb) = _operand(a), _operand(b)
+        hint = None if ha is None or hb is None else native(ha, hb)
+        env = a.env if is_symbolic(a) else b.env
+        return SymFloat(f"{native.__name__}({ta}, {tb})", env, hint, tuple(dict.fromkeys([*sa, *sb])))
     sym = a if type(a) is SymInt else b
     ea, eb = _expr(a), _expr(b)
     if type(sym) is not SymInt or ea is None or eb is None:

@@ -107,3 +107,248 @@ def versions_of_tensors():
 
     x, y, z = torch.ones(3), torch.ones(3), torch.ones(4)
     return f, [(x, y)] * 3 + [(z[:3], z[1:])]
+
+
+@program(graphs=1)
+def views_of_a_dictionary_as_arguments():
+    """`items()`, `keys()` and `values()` of a dictionary from outside are views of what stands for it."""
+    d = {"a": torch.ones(1), "b": 2}
+
+    def f(x, items, keys, values):
+        for _, v in items:
+            x = x + v
+        for v in values:
+            x = x * v
+        return x, "a" in keys, len(items), list(reversed(keys)), keys
+
+    return f, [(_one(), d.items(), d.keys(), d.values())] * 2
+
+
+@program()
+def a_view_and_its_dictionary():
+    """A view sees what is put into its dictionary, and a dictionary that has grown is another one."""
+    d = {"a": 1}
+
+    def f(x, d, items):
+        d["b"] = 5
+        return x * len(items) + sum(v for _, v in items)
+
+    return f, [(_one(), d, d.items()), (_one(), {"a": 1}, {"q": 7}.items()), (_one(), d, d.items())]
+
+
+@program(graphs=3)
+def next_of_an_iterator_from_outside():
+    """Where it stands is not asked: what it gives next is."""
+    batches = iter([torch.ones(2), torch.ones(2) * 2, torch.ones(2) * 3, torch.ones(2) * 4])
+    order = iter({"a": 1, "b": 2, "c": 3}.items())
+
+    def f(x):
+        k, v = next(order, ("none", 0))
+        return x * next(batches) + v, k
+
+    def g(x):
+        return f(x), next(iter("xy"))
+
+    return g, [(torch.ones(2),)] * 4, batches
+
+
+@program()
+def next_and_then_a_loop():
+    """The first is taken, the loop goes on behind it; at the end StopIteration is the program's own."""
+
+    def f(x, it):
+        x = x * next(it)
+        for v in it:
+            x = x + v
+        try:
+            next(it)
+        except StopIteration:
+            x = -x
+        return x
+
+    return f, [(_one(), iter([2, 3, 4])), (_one(), iter([2, 5])), (_one(), iter((2,)))]
+
+
+@program(graphs=1)
+def exit_stacks():
+    """`contextlib.ExitStack` is Python; only `sys.exc_info` in it is not."""
+    log = []
+
+    @contextlib.contextmanager
+    def region(name):
+        log.append("in " + name)
+        try:
+            yield name
+        finally:
+            log.append("out " + name)
+
+    def f(x):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(torch.no_grad())
+            names = [stack.enter_context(region(n)) for n in "ab"]
+            stack.callback(log.append, "called")
+            x = x * len(names)
+        try:
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(region("c"))
+                raise KeyError("k")
+        except KeyError as error:
+            return x + 1, error.args, torch.is_grad_enabled()
+
+    return f, [(torch.ones(1, requires_grad=True),)] * 2, log
+
+
+@program(graphs=1)
+def counters_heaps_and_getters():
+    """`Counter`, `heapq`, `operator.itemgetter` and `iter(f, sentinel)` are C, and do what Python would."""
+    import heapq
+    import operator
+
+    second = operator.itemgetter(1)
+
+    def f(x, words):
+        count = collections.Counter(words)
+        count.update("ab")
+        heap = [5, 3, 8, 1]
+        heapq.heapify(heap)
+        heapq.heappush(heap, 2)
+        rows = sorted(count.items(), key=second)
+        feed = iter([1, 2, 0, 3]).__next__
+        taken = list(iter(feed, 0))
+        most = count.most_common(1), heapq.nlargest(2, heap), heapq.heappop(heap), heapq.heappushpop(heap, 9)
+        return (
+            x * count["a"],
+            count,
+            rows,
+            most,
+            heap,
+            taken,
+            operator.attrgetter("shape")(x)[0],
+            operator.methodcaller("dim")(x),
+        )
+
+    return f, [(_one(), "abca")] * 2
+
+
+@program(graphs=1)
+def containers_of_collections():
+    """defaultdict, deque, OrderedDict and ChainMap made inside."""
+
+    def f(x):
+        d = collections.defaultdict(list)
+        d["a"].append(x)
+        q = collections.deque([1, 2], maxlen=3)
+        q.append(x)
+        q.appendleft(4)
+        q.rotate(1)
+        o = collections.OrderedDict(a=1, b=x)
+        o.move_to_end("a")
+        c = collections.ChainMap({"a": 1}, {"b": 2})
+        e = collections.defaultdict(lambda: x)
+        return e["q"] * len(q) + c["b"], d, q, list(o.items()), o
+
+    return f, [(_one(),)] * 2
+
+
+@program(graphs=1)
+def parameter_made_inside():
+    """A parameter that stays inside is a node like any other."""
+
+    def f(x):
+        p, q = nn.Parameter(x * 2), nn.Parameter(torch.zeros(3), requires_grad=False)
+        (p * x).sum().backward()
+        return p.grad * 3, isinstance(p, nn.Parameter), q.requires_grad, type(p).__name__
+
+    return f, [(torch.ones(3),)] * 2
+
+
+@program(graphs=1)
+def module_made_inside():
+    """A module that is made, used and dropped: its parameters draw the same numbers."""
+
+    def f(x):
+        return nn.Sequential(nn.Linear(3, 2), nn.ReLU())(x).detach()
+
+    return f, [(torch.ones(3),)] * 2
+
+
+@program("escape")
+def parameter_that_leaves():
+    """One that leaves the graph is made outside of it."""
+
+    def f(x):
+        p = nn.Parameter(x * 2)
+        return p, p.sum()
+
+    return f, [(torch.ones(3),)] * 2
+
+
+@program(graphs=1)
+def attributes_hung_on_tensors():
+    """Attributes of the program's own on tensors from outside, on results, and on what stays inside."""
+
+    def f(x, p):
+        x.tag = "hi"
+        y = x * 2
+        y.scale = 3
+        y.other = z = y + 1
+        z.back = y
+        p.seen = getattr(p, "seen", 0) + 1
+        if hasattr(p, "gone"):
+            del p.gone
+        inner = y - 1
+        inner.unused = 1
+        return y * y.scale, x.tag, y, hasattr(p, "gone")
+
+    p = nn.Parameter(torch.ones(3))
+    p.seen = 4.5
+    return lambda x: f(x, p)[:3], [(torch.ones(3),)], p
+
+
+@program()
+def attributes_of_tensors_change():
+    """What hangs on a tensor is looked at again at every call."""
+
+    def f(x):
+        if hasattr(x, "gone"):
+            del x.gone
+            return x + 100
+        x.count = getattr(x, "count", 0) + 1
+        return x * x.count
+
+    x, y = torch.ones(2), torch.ones(2)
+    y.gone = 1
+    return f, [(x,), (x,), (x,), (y,), (y,), (x,)]
+
+
+def _training(name, **options):
+    def build():
+        m = nn.Linear(3, 2)
+        o = getattr(torch.optim, name)(m.parameters(), **options)
+
+        def step(x):
+            o.zero_grad()
+            loss = m(x).square().sum()
+            loss.backward()
+            o.step()
+            return loss
+
+        return step, [(torch.randn(4, 3),) for _ in range(8)], m
+
+    build.__name__ = f"training_with_{name.lower()}"
+    build.__doc__ = "A step that hangs on its counter is one graph: both ways are computed."
+    return build
+
+
+for _name, _options in (("RAdam", {}), ("ASGD", {"t0": 3}), ("Adafactor", {})):
+    program()(_training(_name, **_options))
+
+
+@program(graphs=1)
+def limits_of_dtypes():
+    """`finfo` and `iinfo` are plain numbers: masks are made of them."""
+
+    def f(x):
+        return x.masked_fill(x > 0, torch.finfo(x.dtype).min) + torch.finfo().eps, torch.iinfo(torch.int8).max
+
+    return f, [(torch.randn(4),)] * 2

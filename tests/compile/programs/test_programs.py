@@ -16,7 +16,7 @@ for _found in pkgutil.iter_modules(folder):
     if _found.name not in ("harness", "standalone", "random_programs") and not _found.name.startswith("test_"):
         importlib.import_module(f"{package}.{_found.name}")
 
-EVERYWHERE = ("across_breaks", "needless", "stale")
+EVERYWHERE = ("across_breaks", "needless")
 """The files whose programs run with every backend."""
 
 
