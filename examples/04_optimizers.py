@@ -167,7 +167,9 @@ print("the first step went by", [round(b - a, 3) for a, b in zip(path[0], path[1
 # ## Schedules
 #
 # Large steps find the valley, small ones find its bottom. With a noisy gradient (as from batches) no fixed rate does
-# both. Here the gradient gets noise, and the rate is constant, or falls along half a cosine wave.
+# both. Here the gradient gets noise, and the rate is constant, falls along half a cosine wave, or falls in steps.
+#
+# *Predict:* can the constant rate ever come to rest at the bottom?
 
 
 # %%
@@ -204,9 +206,14 @@ figure.update_layout(title="log10 of the loss", xaxis_title="step")
 figure
 
 # %% [markdown]
+# It cannot: every step carries it `lr` times the noise away again. A smaller rate is jostled less, but would have taken
+# longer to get there; so first large, then small.
+#
 # ## A landscape that is not a bowl
 #
 # Rosenbrock's function: a curved valley whose floor is nearly flat. Which optimizer you take matters here.
+#
+# *Predict:* from (-1.2, 1) the way leads down into the valley and then along it, to (1, 1). Who is there after 300 steps?
 
 
 # %%
@@ -229,6 +236,10 @@ for name, make in {
     print(f"{name:18} {banana(p).item():8.4f} at ({p[0].item():6.3f}, {p[1].item():6.3f})")
 
 # %% [markdown]
+# All are in the valley at once; along its floor the slope is tiny. Momentum gathers speed there. Adam divides by the slopes
+# that it has seen, among them the steep ones of the walls, and remembers those for a thousand steps (`beta` 0.999). Change
+# the learning rates and see how quickly the order turns: no optimizer is best, and a fair comparison tunes each.
+#
 # ## Exercise 1: Nesterov
 #
 # Momentum with a look ahead: the step is `grad + momentum * velocity`, with the velocity already updated. Fill in the

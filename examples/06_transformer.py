@@ -103,6 +103,9 @@ print(
 )
 
 # %% [markdown]
+# Four places may be looked at, so about a quarter on average; chance has made this one's own key a good fit. Nothing goes
+# to the fifth place, which is still to come.
+#
 # ## The model
 #
 # A *block* is attention (places talk to each other) and a small network at each place (each one thinks for itself), both

@@ -122,7 +122,7 @@ for step in range(7):
     p = p - torch.linalg.solve(hessian(rosenbrock)(p).cpu(), grad(rosenbrock)(p).cpu()).to(device)
 
 # %% [markdown]
-# Seven steps. Gradient descent needed thousands in lesson 4. (Why does nobody train networks like that? Count the
+# Seven steps, and in lesson 4 no optimizer had arrived after 300. (Why does nobody train networks like that? Count the
 # entries of a Hessian of a million weights.)
 #
 # ## Physics: a network that obeys an equation
