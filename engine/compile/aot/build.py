@@ -528,7 +528,8 @@ def _compile(out: Variant, owner: Any) -> None:
             returned = joint.graph.output_node.args[0]
             out.watched_inputs = [w for w in out.watched_inputs if names[w[0]] not in kept]
             out.watched_outputs = [w for w in out.watched_outputs if getattr(returned[w[0]], "name", "") not in kept]
-            out.backward_graph = out.pattern(out.inner.all()).module
+            out.straight = out.pattern(out.inner.all())
+            out.backward_graph = out.straight.module
         else:
             out.backward_graph = specialise(whole, out.inner.all()).module
     # What the compiler may write straight into its inputs: output to input.

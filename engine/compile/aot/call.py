@@ -9,7 +9,7 @@ meets hooks, retained gradients and wanted ones in the order of the operators (`
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...autograd.node import Node as TapeNode
@@ -65,9 +65,12 @@ class CompiledFunctionBackward(TapeNode):
     def apply(self, grads: list[Any]) -> list[Any]:
         if state.grad_enabled:
             return self.call.again(self, grads[0])
-        return self.call.pull({self.number: grads[0]})
+        return self.call.pull({self.number: grads[0]}) if self.group is not None else self.call.straight(grads[0])
 
     def release(self) -> None:
+        if self.group is None:
+            self.call.forget()
+            return
         self.call.release(self.call.variant.inner.region(self.number)[2])
 
 
@@ -86,7 +89,7 @@ class Call:
         """Weak references to the nodes."""
         self.saved: list[Saved] | None = None
         self.numbers: tuple[Any, ...] = ()
-        self.watched: list[tuple[Saved, frozenset[int]]] = []
+        self.watched: Sequence[tuple[Saved, frozenset[int]]] = ()
         self.freed: frozenset[int] = frozenset()
         self.given: list[Any] | None = None
         """The inputs, where the operators can be run again; `versions` says whether they were written to, `drawn` holds generators."""
@@ -191,12 +194,34 @@ class Call:
                 for i, g in zip(inputs, got if isinstance(got, (tuple, list)) else [got], strict=False):
                     out[i] = g
 
+    def straight(self, gradient: Any) -> list[Any]:
+        """`pull` where there is one member, of which everything is needed."""
+        if self.freed:
+            raise RuntimeError(FREED)
+        speaker = self.members[0]
+        for s, _ in self.watched:
+            s.unpack(speaker())
+        pattern = self.variant.straight
+        out: list[Any] = [None] * len(self.edges)
+        got = pattern.run(*self._values(pattern, {0: gradient}))
+        for i, g in zip(pattern.inputs, got, strict=True):
+            if g is not None and self.edges[i] is not None:
+                out[i] = g.detach_shallow()
+        return out
+
+    def forget(self) -> None:
+        """All nodes inside were visited: nothing is kept, where something was."""
+        if self.variant.inner.saving:
+            self.freed = self.variant.inner.saving
+            self.saved, self.given, self.fresh = None, None, None
+            self.watched, self.drawn = (), ()
+
     def _values(self, pattern: Any, tangents: dict[int, Any]) -> list[Any]:
-        saved = self.saved or []
+        saved = self.saved or ()
         count = len(saved)
+        speaker = self._speaker()
         values: list[Any] = [
-            saved[i].unpack(self._speaker()).detach_shallow() if i < count else self.numbers[i - count]
-            for i in pattern.given
+            saved[i].unpack(speaker).detach_shallow() if i < count else self.numbers[i - count] for i in pattern.given
         ]
         for k in pattern.tangents:
             g = tangents.get(k)
@@ -220,9 +245,8 @@ class Call:
     def release(self, spends: frozenset[int]) -> None:
         """Visited nodes are freed; when all are, so are the values."""
         self.freed |= spends
-        if self.freed >= self.variant.inner.saving and self.freed:
-            self.saved, self.given, self.fresh = None, None, None
-            self.watched, self.drawn = [], ()
+        if self.freed >= self.variant.inner.saving:
+            self.forget()
 
     # -- derivatives of derivatives -------------------------------------------------------------
 

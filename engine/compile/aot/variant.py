@@ -68,6 +68,8 @@ class Variant:
         self.inner: Inner = None  # type: ignore[assignment]
         self.whole: Whole | None = None
         self.patterns: dict[Any, Pattern] = {}
+        self.straight: Pattern | None = None
+        """The only pattern, where there is one member."""
         self.backward_compiler: Callable[..., Any] = None  # type: ignore[assignment]
         self.decisions: list[Decision] = []
         self.rebuild: Callable[[list[Any]], Any] = lambda parts: parts
