@@ -164,7 +164,7 @@ class Capture:
                 generator.state = "closed"
         world, domain = self.world, self.domain
         for table in (
-            world.memo, world.from_symbol, world.shadows, world.marked, world._own, world.told_apart, world.absent, world.elsewhere,
+            world.memo, world.from_symbol, world.shadows, world.marked, world._own, world.told_apart, world.absent, world.elsewhere, world.owners,
             domain.class_cache, domain.global_cache,
             domain.own_dicts, domain.tape_nodes, domain.grads_known, domain.cells, domain.stand_ins, domain.raised_at, domain.builtin_cache,
             domain.keepers, domain.leaves_made, domain.parameters, domain.tensor_written,

@@ -102,7 +102,7 @@ def _name(world: Any, frame: Frame, value: Any) -> str:
                 held = held.cell_contents
             except ValueError:
                 continue
-        if isinstance(held, Lazy) and held.known is value:
+        if getattr(held, "known", None) is value and type(held) is Lazy:
             held = value
         if held is value and held is not UNBOUND and type(value) not in PLAIN:
             return name

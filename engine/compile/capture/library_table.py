@@ -101,4 +101,9 @@ def _exc_info(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
     return type(handled), handled, None
 
 
+@entry(sys.exception)
+def _exception(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    return frame.topmost_handled()
+
+
 __all__ = ["Stop"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import functools
 import gc
+import sys
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -170,7 +171,7 @@ class World:
             return self._note(value, Obj(self, value, source), source)
         made = Obj(self, value, source)
         if kind.__module__ != "builtins":
-            for held in gc.get_referents(value):  # asking for `__dict__` would have Python make one
+            for held in _dictionaries(value):
                 if type(held) is dict:
                     self.owners[id(held)] = made
                     known = self.memo.get(id(held))
@@ -402,6 +403,13 @@ class World:
     def is_module(self, obj: Any) -> bool:
         """Whether it is an `nn.Module` that existed before."""
         return type(obj) is Obj and isinstance(obj.real, Module)
+
+
+def _dictionaries(value: Any) -> list[Any]:
+    """What the attributes of an object may be in. Before 3.13, asking for its `__dict__` would change how Python keeps it."""
+    if sys.version_info >= (3, 13):
+        return [getattr(value, "__dict__", None)]
+    return gc.get_referents(value)
 
 
 def _holds_cell(source: Source) -> bool:
