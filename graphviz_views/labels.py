@@ -74,14 +74,19 @@ def shape_text(shape: Sequence[int | str]) -> str:
     return "[" + ", ".join(map(str, shape)) + "]"
 
 
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
 def bytes_text(count: int) -> str:
-    """A size in bytes, short: "0 B", "640 B", "2.5 KiB", "1.0 GiB"."""
+    """A size in bytes, short: "0 B", "640 B", "2.5 KiB", "1.0 GiB"; what no machine has is "over 1,024 EiB"."""
+    if count >= 1 << 70:
+        return "over 1,024 EiB"
     size = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
+    for unit in _UNITS[:-1]:
+        if size < 1024:
             return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1024
-    raise AssertionError("unreachable")
+    return f"{size:,.1f} {_UNITS[-1]}"
 
 
 def count_text(count: int, singular: str, plural: str | None = None) -> str:

@@ -314,8 +314,9 @@ class Graph:
                 raise ValueError(f"edge {edge.source} -> {edge.target} has an end that is no node of the graph")
             if position[edge.source] >= position[edge.target]:
                 raise ValueError(f"edge {edge.source} -> {edge.target} leads backwards in the order of the nodes")
+        notes = tuple(notes) or (() if nodes else ("Nothing was recorded, so there is nothing to draw.",))
         scopes, scope_of = build_scopes(nodes, scope_facts or {})
-        return cls(tuple(nodes), edges, scopes, scope_of, title, tuple(notes), aliases or {}, kind, about)
+        return cls(tuple(nodes), edges, scopes, scope_of, title, notes, aliases or {}, kind, about)
 
     @cached_property
     def initially_folded(self) -> frozenset[str]:

@@ -19,6 +19,7 @@ _CELL = re.compile(r"<cell (?P<cell>.+):(?P<revision>\d+)>", re.DOTALL)
 _MAX_DIMENSIONS = 64
 _MAX_INTEGER = 2**63 - 1
 _LONGEST = 1_000_000
+_LARGEST = 1e30
 
 
 class Notes:
@@ -53,8 +54,8 @@ def integer(value: Any, low: int = 0, high: int = _MAX_INTEGER) -> int | None:
 
 
 def number(value: Any) -> float | None:
-    """A finite number that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    """A finite number that is not negative; nothing that is measured is larger than 1e30."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value > _LARGEST:
         return None
     return float(value) if math.isfinite(value) and value >= 0 else None
 

@@ -62,7 +62,7 @@ def test_facts_in_short():
     assert shape_text((10, 64)) == "[10, 64]"
     assert shape_text(()) == "[]"
     assert [bytes_text(n) for n in (0, 1023, 1536, 2**31, 2**50)] == [
-        "0 B", "1023 B", "1.5 KiB", "2.0 GiB", "1048576.0 GiB",
+        "0 B", "1023 B", "1.5 KiB", "2.0 GiB", "1.0 PiB",
     ]  # fmt: skip
     assert count_text(1, "leaf", "leaves") == "1 leaf"
     assert count_text(1200, "leaf", "leaves") == "1,200 leaves"
