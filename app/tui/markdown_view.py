@@ -1,13 +1,15 @@
 """Markdown as lines of styled text in a given width.
 
 Parsing and layout are Rich's, mathematics is made readable first (`notebook.mathematics`); headings, code and links
-are drawn in the look of the app.  Links are shown as text with their address and never become live terminal links: a
+are drawn in the look of the app.  What an author folds away (`<details>`, as the lessons' solutions) is a line with its
+summary: opening the cell shows its text.  Links are shown as text with their address and never become live terminal links: a
 notebook may come from anybody.
 """
 
 from __future__ import annotations
 
 import io
+import re
 from functools import lru_cache
 from typing import ClassVar
 
@@ -92,13 +94,39 @@ def _console(look: Look) -> Console:
     )
 
 
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_SUMMARY = re.compile(r"<summary[^>]*>(.*?)</summary>", re.IGNORECASE | re.DOTALL)
+
+
+def folded(source: str) -> str:
+    """`source` with each `<details>` block, which begins a line outside of code, as a line with its summary."""
+    out: list[str] = []
+    inside: list[str] | None = None
+    fence = ""
+    for line in source.split("\n"):
+        found = _FENCE.match(line)
+        if found is not None and (not fence or (found[1].startswith(fence) and not line.strip(" `~"))):
+            fence = "" if fence else found[1]
+        if inside is None and not fence and line.lower().startswith("<details"):
+            inside = []
+        if inside is None:
+            out.append(line)
+            continue
+        inside.append(line)
+        if not fence and "</details>" in line.lower():
+            summary = _SUMMARY.search("\n".join(inside))
+            out += ["", f"▸ **{summary[1].strip() if summary else 'Details'}** *(folded away; Enter shows it)*", ""]
+            inside = None
+    return "\n".join([*out, *(inside or ())])
+
+
 @lru_cache(maxsize=512)
 def render(source: str, width: int, look: Look) -> tuple[tuple[Segment, ...], ...]:
     """The drawn lines of `source`; none for an empty text."""
     if not source.strip():
         return ()
     console = _console(look)
-    markdown = _Markdown(replace_in_markdown(inert(source)), hyperlinks=False, style=look.text)
+    markdown = _Markdown(replace_in_markdown(folded(inert(source))), hyperlinks=False, style=look.text)
     options = console.options.update(width=max(width, 10), height=None)
     lines = [tuple(line) for line in console.render_lines(markdown, options, pad=False)]
     while lines and not "".join(segment.text for segment in lines[0]).strip():
