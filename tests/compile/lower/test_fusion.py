@@ -233,3 +233,27 @@ def test_a_second_process_finds_the_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("TAPESCOPE_CACHE", str(tmp_path))
     assert not lowered(lambda x: x.exp() + 1, torch.randn(5)).cached
     assert lowered(lambda x: x.exp() + 1, torch.randn(5)).cached
+
+
+def test_weights_are_read_where_they_lie():
+    def f(x, w):
+        y = F.conv2d(x, w, padding=1)
+        return torch.autograd.grad(y.relu().sum(), (x, w))
+
+    x, w = torch.randn(3, 4, 7, 7, requires_grad=True), torch.randn(5, 4, 3, 3, requires_grad=True)
+    segment = check(f, x, w)
+    written = [
+        v.numel().number for s in segment.assembly.steps if s.kind == "kernel" for v in s.writes if v.kind != "embed"
+    ]
+    columns = 3 * 4 * 9 * 49
+    assert written.count(columns) == 1, "the columns of the image are stored once, for both products"
+    assert 3 * 5 * 4 * 9 not in written, "a weight is not copied for each image"
+
+
+def test_the_gate_of_a_relu_looks_at_its_argument():
+    def f(x):
+        return torch.autograd.grad((x.relu() * x).sum(), x)
+
+    x = torch.tensor([1.0, -1.0, 0.0, -0.0, float("nan"), float("inf")], requires_grad=True)
+    segment = check(f, x)
+    assert segment.program.rewrites["test of a maximum"] == 1

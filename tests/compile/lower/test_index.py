@@ -61,3 +61,10 @@ def test_quotients_of_sums(n, d):
     e = var("i") * d + var("j")
     assert a.quotient(e, d) == var("i")
     assert a.remainder(e, d) == var("j")
+
+
+def test_places_of_several_reshapes_merge():
+    sums = Arithmetic({"i": ix(144)})
+    i = var("i")
+    flat = sums.unflatten(i, (16, 3, 3))
+    assert sums.flatten(flat, (16, 3, 3)) == i

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..schedule.anchors import FLOATING_KINDS, through
 from ..schedule.groups import Group, Index, operand_index, picked
+from ..simplify.algebra import MEETING
 from ..values import Value, canonical
 from .form import Buffer, Fold, Kernel, Let, Loop, Start, Store, Update
 from .guess import MEMORY_SPEED, duration
@@ -42,6 +43,8 @@ class Builder:
         short: int = 8,
     ):
         self.lend, self.short = lend, short
+        self.met: dict[tuple[Value, str], None] = {}
+        """Where rules of `MEETING` did something."""
         self.group, self.name, self.buffer, self.stored, self.keep = group, name, buffer, stored, keep
         self.ranges: dict[str, Ix] = dict(group.ranges)
         self.arithmetic = Arithmetic(self.ranges)
@@ -96,8 +99,16 @@ class Builder:
                     return Scalar("ix", (), "i64", index[x.data])
                 return None
 
+            def rule(x: Scalar) -> Scalar | None:
+                for name, found in MEETING.items():
+                    made = found(x)
+                    if made is not None:
+                        self.met[v, name] = None
+                        return made
+                return None
+
             inside: dict[Scalar, Scalar] = {}
-            out = substitute(v.data, leaf, inside)
+            out = substitute(v.data, leaf, inside, rule)
             for x in inside.values():
                 if x.args:
                     self.origins.setdefault(x, {}).update(v.origins)
@@ -452,6 +463,7 @@ class _Emitter:
         k.origins = list(dict.fromkeys(o for a in b.group.anchors for o in self._origins_of(a)))
         k.checks = any(s.op == "place" for s in b.places.values()) or any(s.op == "place" for s in b.scalars())
         whole = product(b.ranges.values())
+        k.rewrites = [name for _, name in b.met]
         k.work = whole * max(1, sum(COST.get(s.op, 1) for s in b.scalars() if s.args))
         return k
 

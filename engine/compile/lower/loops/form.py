@@ -121,6 +121,9 @@ class Kernel:
     rows: list[str] = field(default_factory=list)
     """The loop variables outside of its rows, whose turns do not depend on one another."""
 
+    rewrites: list[str] = field(default_factory=list)
+    """Names of the rules of `simplify.algebra.MEETING` that did something."""
+
     checks: bool = False
     """Whether it finds indices out of range."""
 

@@ -316,7 +316,7 @@ class Arithmetic:
                     others.remove(a)
                     scale = Ix({tuple(others): c})
                     x, n = a[1], a[2]
-                    whole = scale * n * Ix({(("/", x, n),): 1})
+                    whole = scale * n * self.quotient(x, n)
                     if all(e.terms.get(k) == v for k, v in whole.terms.items()):
                         e = e - whole - scale * Ix({(a,): 1}) + scale * x
                         changed = True

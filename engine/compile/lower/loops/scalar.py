@@ -343,17 +343,24 @@ def read(text: str, names: Mapping[str, Any], type: str) -> Scalar:
     return cast(value, type) if isinstance(value, Scalar) else lit(value, type)
 
 
-def substitute(x: Scalar, args: Callable[[Scalar], Scalar | None], memo: dict[Scalar, Scalar] | None = None) -> Scalar:
-    """The expression with leaves replaced where `args` gives something for them."""
+def substitute(
+    x: Scalar,
+    args: Callable[[Scalar], Scalar | None],
+    memo: dict[Scalar, Scalar] | None = None,
+    rule: Callable[[Scalar], Scalar | None] | None = None,
+) -> Scalar:
+    """The expression with leaves replaced where `args` gives something for them, and what thereby became new as `rule` says."""
     memo = {} if memo is None else memo
     found = memo.get(x)
     if found is None:
         if not x.args:
             found = args(x) or x
         else:
-            parts = tuple(substitute(a, args, memo) for a in x.args)
+            parts = tuple(substitute(a, args, memo, rule) for a in x.args)
             same = all(p is a for p, a in zip(parts, x.args, strict=True))
             found = x if same else Scalar(x.op, parts, x.type, x.data)
+            if rule is not None and not same:
+                found = rule(found) or found
         memo[x] = found
     return found
 

@@ -136,6 +136,12 @@ static int ts_bind(ts_context *x, char **objects) {
 
 TS_INLINE float ts_bits(int32_t i) { union { int32_t i; float f; } u = {i}; return u.f; }
 TS_INLINE int32_t ts_word(float f) { union { float f; int32_t i; } u = {f}; return u.i; }
+TS_INLINE double ts_bits64(int64_t i) { union { int64_t i; double f; } u = {i}; return u.f; }
+TS_INLINE int64_t ts_word64(double f) { union { double f; int64_t i; } u = {f}; return u.i; }
+
+/* The larger of x and 0; as a mask, since loops whose choices hang on other choices do not run in lanes. */
+TS_INLINE float ts_positivef(float x) { return ts_bits(ts_word(x) & -(int32_t)!(x <= 0.0f)); }
+TS_INLINE double ts_positive(double x) { return ts_bits64(ts_word64(x) & -(int64_t)!(x <= 0.0)); }
 
 /* exp(r) - 1 for |r| <= ln(2) / 2 */
 TS_INLINE float ts_expm1_part(float r) {

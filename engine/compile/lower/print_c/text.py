@@ -125,6 +125,13 @@ class Printer:
             return f"{args[0]} < 0 ? 0 : {args[0]} > {top} ? {top} : {args[0]}"
         if s.op == "where":
             return f"{args[0]} ? {args[1]} : {args[2]}"
+        if (
+            s.op == "maximum"
+            and kind in ("f32", "f64")
+            and s.args[1].op == "lit"
+            and number(s.args[1].data, "f64") == "0.0"
+        ):
+            return f"ts_positive{'f' if kind == 'f32' else ''}({args[0]})"
         form = template(s.op, kind)
         if form is None:
             raise NotImplementedError(f"{s.op} of {kind} has no C")

@@ -248,6 +248,7 @@ class _Assembler:
                 caps.lend,
                 caps.short,
             )
+            self.program.rewrites.update(kernel.rewrites)
             return [self._kernel(kernel)]
         v = u.value
         assert v is not None

@@ -112,13 +112,28 @@ def _stored(order: list[Value], results: Iterable[Value | None], gathers: bool =
             seen = affine(a) if v.kind in ("product", "call") else None
             if v.kind in ("scatter", "cat", "embed"):
                 out.add(bare(a))
-            elif v.kind == "product" and gathers and separable(v, a) is not None:
-                out.add(base)
+            elif v.kind == "product" and gathers:
+                out.add(base if separable(v, a) is not None or matrix(a) is not None else a)
             elif seen is not None and (_forward(seen[1]) if v.kind == "call" else matrix(a) is not None):
                 out.add(base)
             else:
-                out.add(a)
+                out.add(_narrow(a) if v.kind == "product" else a)
     return out
+
+
+def _narrow(a: Value) -> Value:
+    """What of a product's operand gets memory where it cannot be read as it lies: the lowest of its views from which it can be read,
+    so that copies by expansion stay one, and what is read as it is and transposed too."""
+    best, v = a, a
+    while v.kind == "view":
+        v = v.args[0]
+        if v.kind not in FLOATING_KINDS:
+            break
+        mine, least = v.numel(), best.numel()
+        fewer = mine == least or (mine.number is not None and least.number is not None and mine.number < least.number)
+        if fewer and matrix(a, {v}) is not None:
+            best = v
+    return best
 
 
 def _forward(steps: Iterable[Any]) -> bool:

@@ -160,6 +160,17 @@ RULES: dict[str, Rule] = {
 """The rules by name, tried in order until none fits."""
 
 
+def _test_of_maximum(x: Scalar) -> Scalar | None:
+    """maximum(x, 0) > 0 is x > 0, NaN or not."""
+    if x.op == "gt" and _number(x.args[1], 0) and x.args[0].op == "maximum" and _number(x.args[0].args[1], 0):
+        return Scalar("gt", (x.args[0].args[0], x.args[1]), x.type)
+    return None
+
+
+MEETING: dict[str, Rule] = {"test of a maximum": _test_of_maximum}
+"""Rules for what only shows where formulas of several primitives meet in a kernel."""
+
+
 def simplified(x: Scalar, count: Counter[str] | None = None, memo: dict[Scalar, Scalar] | None = None) -> Scalar:
     """The expression with all rules applied from the leaves up; `count` is told which rules did."""
     memo = {} if memo is None else memo

@@ -22,7 +22,7 @@ static void k1_sum(ts_context *x, int64_t part, int64_t parts) {
       const float t1 = b1[i0 * 8 + i1];
       /* programs.py:27 */
       const float t2 = t0 + t1;
-      const float t3 = (t2 > 0.0f) | (t2 != t2) ? t2 : 0.0f;
+      const float t3 = ts_positivef(t2);
       w0[i1] = w0[i1] + t3;
     }
   }
