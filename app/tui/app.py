@@ -25,6 +25,7 @@ from ..notebook.errors import NotebookError
 from .ansi import inert
 from .commands import ask_to_recover, ask_to_save
 from .direct_keys import Serial
+from .graphics import Graphics, find_graphics
 from .link import KernelLink
 from .screen import KernelEvents, NotebookScreen
 from .session import Kernel
@@ -61,6 +62,7 @@ class TapescopeApp(Serial):
         torch: str = "auto",
         *,
         memory: int | None = None,
+        graphics: Graphics | None = None,
         make_kernel: MakeKernel | None = None,
         driver_class: type[Driver] | None = None,
     ) -> None:
@@ -74,6 +76,7 @@ class TapescopeApp(Serial):
             self.document.dirty = False
         self.settings = Settings.load()
         self._memory = memory
+        self._graphics = graphics
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = self.settings.theme if self.settings.theme in self.available_themes else THEMES[0].name
@@ -88,7 +91,17 @@ class TapescopeApp(Serial):
         assert self._shown is not None, "the app is not running yet"
         return self._shown
 
+    @property
+    def graphics(self) -> Graphics | None:
+        """What the terminal can draw beside text; None for text only, and where colours are not exact."""
+        graphics = self._graphics
+        if graphics is not None and graphics.as_text and self.console.color_system != "truecolor":
+            return None  # kitty's placeholders name their image by their colour
+        return graphics
+
     async def on_mount(self) -> None:
+        if self._graphics is not None and self._driver is not None:
+            self._graphics.write = self._driver.write
         found = self._unsaved_work()
         self._open(self.document)
         if found is not None:
@@ -235,6 +248,8 @@ class TapescopeApp(Serial):
     def leave(self) -> None:
         """End the kernel and the app."""
         self.notebook_screen.session.close()
+        if self._graphics is not None:
+            self._graphics.forget()
         self.exit(0)
 
 
@@ -249,7 +264,7 @@ def run_app(
 
     Raises NotebookError with a sentence, before anything is drawn, where the document cannot be read.
     """
-    app = TapescopeApp(path, device, torch, memory=memory)
+    app = TapescopeApp(path, device, torch, memory=memory, graphics=find_graphics())
     app.run()
     if app.return_code and app._shown is not None and app._shown.keeper.unsaved:
         print(

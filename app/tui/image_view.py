@@ -1,5 +1,7 @@
 """Images as half blocks: each character shows two pixels, one above the other, in true colour.
 
+Where the terminal can draw more (graphics.py), an image is made as many pixels as its place has.
+
 PNG is decoded here, since that is what notebooks hold (matplotlib's figures, for one); other forms need Pillow, which
 is used where it is installed.  numpy is imported when the first image is drawn.
 """
@@ -17,7 +19,9 @@ from rich.text import Text
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["CannotDecode", "decode_png", "draw_image"]
+    from .graphics import Pixels
+
+__all__ = ["CannotDecode", "decode_png", "draw_image", "fit_image", "half_blocks"]
 
 MAX_PIXELS = 40_000_000
 MAX_ROWS = 40
@@ -31,18 +35,19 @@ class CannotDecode(Exception):
 
 def draw_image(raw: bytes, width: int, background: str, rows: int = MAX_ROWS) -> list[Text]:
     """The image in at most `width` columns and `rows` rows, on `background` ("#rrggbb"). Raises CannotDecode."""
-    import numpy as np
-
-    pixels = decode_png(raw) if raw[:8] == _SIGNATURE else _decode_other(raw)
-    ground = np.array([int(background[n : n + 2], 16) for n in (1, 3, 5)], dtype=np.float32)
-    colour = pixels[..., :3].astype(np.float32)
-    if pixels.shape[2] == 4:
-        alpha = pixels[..., 3:].astype(np.float32) / 255
-        colour = colour * alpha + ground * (1 - alpha)
+    colour = _on_ground(raw, background)
     height, across = colour.shape[:2]
     # A character is about twice as tall as wide, so that half of one is a square.
     scale = min(width / across, 2 * rows / height, 1.0 if max(across, height) > 16 else 4.0)
     columns, lines = max(1, round(across * scale)), max(2, 2 * round(height * scale / 2))
+    return half_blocks(colour, columns, lines // 2)
+
+
+def half_blocks(colour: np.ndarray, columns: int, rows: int) -> list[Text]:
+    """Colours (height x width x 3) in exactly so many columns and rows of characters."""
+    import numpy as np
+
+    lines = 2 * rows
     small = _resized(colour, columns, lines).astype(np.uint8)
     out = []
     for y in range(0, lines, 2):
@@ -59,6 +64,44 @@ def draw_image(raw: bytes, width: int, background: str, rows: int = MAX_ROWS) ->
             start = stop
         out.append(text)
     return out
+
+
+def fit_image(raw: bytes, width: int, background: str, cell: tuple[int, int], rows: int = MAX_ROWS) -> Pixels:
+    """The image in real pixels, in at most `width` columns and `rows` rows of characters of `cell` pixels.
+
+    What is left of the last column and row has the colour of the background. Raises CannotDecode.
+    """
+    import numpy as np
+
+    from .graphics import Pixels
+
+    colour = _on_ground(raw, background)
+    height, across = colour.shape[:2]
+    most = 1.0 if max(across, height) > 16 else float(cell[1])  # an icon, or a matrix: a pixel becomes a square
+    scale = min(width * cell[0] / across, rows * cell[1] / height, most)
+    wide, high = max(1, round(across * scale)), max(1, round(height * scale))
+    columns, lines = -(-wide // cell[0]), -(-high // cell[1])
+    out = np.empty((lines * cell[1], columns * cell[0], 3), dtype=np.uint8)
+    out[:] = _rgb(background)
+    out[:high, :wide] = _resized(colour, wide, high).astype(np.uint8)
+    return Pixels(out, columns, lines)
+
+
+def _rgb(colour: str) -> list[int]:
+    return [int(colour[n : n + 2], 16) for n in (1, 3, 5)]
+
+
+def _on_ground(raw: bytes, background: str) -> np.ndarray:
+    """The colours of an image (height x width x 3, floats), what is transparent mixed with the background."""
+    import numpy as np
+
+    pixels = decode_png(raw) if raw[:8] == _SIGNATURE else _decode_other(raw)
+    ground = np.array(_rgb(background), dtype=np.float32)
+    colour = pixels[..., :3].astype(np.float32)
+    if pixels.shape[2] == 4:
+        alpha = pixels[..., 3:].astype(np.float32) / 255
+        colour = colour * alpha + ground * (1 - alpha)
+    return colour
 
 
 def _resized(pixels: np.ndarray, columns: int, lines: int) -> np.ndarray:

@@ -12,16 +12,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.segment import Segment
+from rich.segment import ControlType, Segment
 from rich.style import Style
 from textual import events
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from ..notebook.document import Cell, Change, Notebook
 from .cells import Cells
+from .graphics import Graphics
 from .output_view import HEAD, TAIL
 from .pictures import Frame, Picture, Pictures, Row
 from .quantities import bar, count_text, time_text
@@ -107,6 +108,10 @@ class NotebookView(ScrollView, can_focus=True):
         self.queue_place: Callable[[str], int] = lambda cell: 0
         self.let_go_by_hand = False
         """A person has scrolled since a run began."""
+        self.graphics: Graphics | None = None
+        """What the terminal can draw beside text."""
+        self.covered: Callable[[], bool] = lambda: False
+        """Something lies over the cells: images that are drawn over the text are left out."""
         self.following: str | None = None
         self.scrolled: tuple[str, int] | None = None
         """The cell and the number of the long output that the arrow keys scroll."""
@@ -126,7 +131,8 @@ class NotebookView(ScrollView, can_focus=True):
     def _frame(self) -> Frame:
         width = self.scrollable_content_region.width or self.size.width or 80
         gutter = 0 if not self.costs_shown else GUTTER if width >= _ROOMY else SLIM_GUTTER
-        return Frame(max(width - MARGIN - _RIGHT - gutter, 10), self._look(), self._numbers, gutter)
+        width = max(width - MARGIN - _RIGHT - gutter, 10)
+        return Frame(width, self._look(), self._numbers, gutter, self.graphics)
 
     def picture(self, index: int) -> Picture:
         return self.pictures.of(self.notebook.cells[index])
@@ -430,6 +436,38 @@ class NotebookView(ScrollView, can_focus=True):
             strip = self._footnote(cell, run, look, width - MARGIN - _RIGHT)
         margin = self._margin(index, cell, run, within, kind, look)
         return Strip.join([Strip([*margin, marker]), strip]).crop_extend(0, width, None).apply_style(ground)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        strips = super().render_lines(crop)
+        if self.graphics is None or self.graphics.as_text or crop.x or self.covered():
+            return strips
+        return [self._with_pixels(strip, y) for y, strip in zip(crop.line_range, strips)]
+
+    def _with_pixels(self, strip: Strip, y: int) -> Strip:
+        """The strip, and in it what draws a row of an image over its half blocks, where there is one.
+
+        It takes no column, and stands before the last one of the text: what is behind that Textual leaves out.
+        """
+        row = y + self.scroll_offset.y
+        index, within = self._locate(row)
+        if self.graphics is None or row < self._tops[0] or index >= len(self.notebook):
+            return strip
+        picture = self.pictures.of(self.notebook.cells[index])
+        if within >= picture.height or picture.rows[within].kind != "output":
+            return strip
+        pixels = picture.drawn[picture.rows[within].place].pixels
+        if pixels is None:
+            return strip
+        first = within
+        while not picture.rows[first].first:
+            first -= 1
+        if within - first >= pixels.rows:
+            return strip
+        place = f"\x1b[{self.content_region.x + MARGIN + 1}G"
+        drawing = f"\x1b7{place}{self.graphics.sequence(pixels, within - first)}\x1b8"
+        width = self.scrollable_content_region.width - 1
+        segments = [*strip.crop(0, width), Segment(drawing, None, [(ControlType.HOME,)]), *strip.crop(width)]
+        return Strip(segments, strip.cell_length)
 
     def _thumb(self, cell: str, number: int, picture: Picture, within: int, look: Look) -> Segment:
         """The margin beside a window: a bar that shows which part of the output it shows."""

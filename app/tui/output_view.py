@@ -21,8 +21,9 @@ from rich.text import Text
 
 from ..notebook.mathematics import readable
 from . import ansi
+from .graphics import MAX_COLUMNS, Graphics, Pixels
 from .html_view import draw_table, read_tables, text_of_html
-from .image_view import CannotDecode, draw_image
+from .image_view import CannotDecode, draw_image, fit_image, half_blocks
 from .markdown_view import render as render_markdown
 from .plot_draw import draw
 from .themes import Look
@@ -53,6 +54,8 @@ class Drawn:
     kind: str
     hidden: int = 0
     window: Window | None = None
+    pixels: Pixels | None = None
+    """An image that is drawn over the first lines, where the terminal can do that."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,13 @@ def joined(value: Any) -> str:
 
 
 def draw_output(
-    output: dict[str, Any], width: int, look: Look, *, full: bool = False, scroll: Scroll | None = None
+    output: dict[str, Any],
+    width: int,
+    look: Look,
+    *,
+    full: bool = False,
+    scroll: Scroll | None = None,
+    graphics: Graphics | None = None,
 ) -> Drawn:
     """The lines of one nbformat output, at most `width` cells wide each.
 
@@ -105,6 +114,8 @@ def draw_output(
     if mime is None:
         return _capped(joined(data.get("text/plain")), width, look, name, full, scroll)
     try:
+        if graphics is not None and mime in _IMAGES:
+            return _image_in_pixels(data[mime], width, look, name, mime, graphics)
         return Drawn(_DRAWERS[mime](data[mime], width, look), name)
     except Exception as error:  # a strange output must not take the notebook's window down
         said = Text(f"This {mime} output could not be drawn ({type(error).__name__}: {error}).", look.warning, end="")
@@ -279,6 +290,22 @@ def _image(form: str) -> Callable[[Any, int, Look], list[Text]]:
     return image
 
 
+def _image_in_pixels(value: Any, width: int, look: Look, kind: str, mime: str, graphics: Graphics) -> Drawn:
+    """An image in the terminal's own pixels; under it half blocks of the same size, for when something lies over it."""
+    form = _IMAGES[mime]
+    try:
+        raw = base64.b64decode(joined(value))
+        pixels = fit_image(raw, min(width, MAX_COLUMNS), look.background, graphics.cell)
+    except (CannotDecode, binascii.Error, ValueError):
+        return Drawn(_DRAWERS[mime](value, width, look), kind)
+    size = _pixels(raw)
+    measured = f"{size[0]} × {size[1]} pixels, " if size else ""
+    said = _sentence(f"Image ({form}, {measured}{_size(len(raw))}); {_LINK}.", width, look)
+    if graphics.as_text:
+        return Drawn([*graphics.lines(pixels), *said], kind)
+    return Drawn([*half_blocks(pixels.data, pixels.columns, pixels.rows), *said], kind, pixels=pixels)
+
+
 def _sentence(text: str, width: int, look: Look) -> list[Text]:
     pieces = textwrap.wrap(text, max(width, 8)) or [""]
     return [line for piece in pieces for line in _wrapped(Text(piece, look.muted, end="", no_wrap=True), width)]
@@ -307,14 +334,14 @@ def _pixels(raw: bytes) -> tuple[int, int] | None:
 _DRAWN_FIRST = {FIGURE, "image/png", "image/jpeg", "image/gif", "text/markdown"}
 """Types that are drawn although there is HTML, too."""
 
+_IMAGES = {"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF"}
+
 MAX_HTML = 2_000_000
 
 _DRAWERS: dict[str, Callable[[Any, int, Look], list[Text]]] = {
     FIGURE: _figure,
     "text/markdown": _markdown,
-    "image/png": _image("PNG"),
-    "image/jpeg": _image("JPEG"),
-    "image/gif": _image("GIF"),
+    **{mime: _image(form) for mime, form in _IMAGES.items()},
     "image/svg+xml": _svg,
     "text/latex": _latex,
     "text/html": _html,

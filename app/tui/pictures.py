@@ -20,6 +20,7 @@ from textual.widgets.text_area import Document, WrappedDocument
 
 from ..notebook.document import Cell
 from . import ansi
+from .graphics import Graphics
 from .highlight import Span, spans
 from .markdown_view import render as render_markdown
 from .output_view import Drawn, Scroll, draw_output, joined
@@ -39,6 +40,8 @@ class Frame:
     look: Look
     numbers: bool = False
     gutter: int = 0
+    graphics: Graphics | None = None
+    """What the terminal can draw beside text."""
 
 
 class Row(NamedTuple):
@@ -155,7 +158,14 @@ class Picture:
             if before is not None and before[0] is output and before[1] == (content, mode, window):
                 drawn = before[2]
             else:
-                drawn = draw_output(output, self.frame.width, self.frame.look, full=mode == "full", scroll=window)
+                drawn = draw_output(
+                    output,
+                    self.frame.width,
+                    self.frame.look,
+                    full=mode == "full",
+                    scroll=window,
+                    graphics=self.frame.graphics,
+                )
             self._kept.append((output, (content, mode, window), drawn))
             self.drawn.append(drawn)
             self.rows.extend(Row("output", number, line == 0) for line in range(len(drawn.lines)))

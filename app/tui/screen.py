@@ -114,6 +114,7 @@ class NotebookScreen(Screen[None]):
         self._cold = True
         self._look: tuple[Theme, Look] | None = None
         self._trail = False
+        self._was_covered = False
         self._errors_of, self._error_at = "", 0
         self._complaints: set[str] = set()
         self._stop = notebook.subscribe(self._document_changed)
@@ -154,6 +155,7 @@ class NotebookScreen(Screen[None]):
         self.set_interval(0.2, self._tick)
         view = self.pane.view
         view.show_hints = self.settings.hints
+        view.graphics, view.covered = getattr(self.app, "graphics", None), self._covered
         if self.settings.line_numbers:
             view.numbers = True
         self._arrange()
@@ -161,6 +163,10 @@ class NotebookScreen(Screen[None]):
         self.session.start()
         for sentence in self._key_complaints:
             self.notify(sentence, severity="warning", timeout=10)
+
+    def _covered(self) -> bool:
+        """Something lies over the cells: a question, a list of completions, a notice."""
+        return self.app.screen is not self or self.pane.popup.open or len(self.app._notifications) > 0
 
     def keep_everything(self) -> None:
         """The app is about to fail: what is in the editor goes to the document, and the document to the journal."""
@@ -662,6 +668,10 @@ class NotebookScreen(Screen[None]):
         )
 
     def _tick(self) -> None:
+        view = self.pane.view
+        if view.graphics is not None and not view.graphics.as_text and self._was_covered != self._covered():
+            self._was_covered = not self._was_covered
+            view.refresh()
         said = self.keeper.tick()
         if said:
             self.notify(said, severity="error", timeout=10)
