@@ -172,6 +172,19 @@ class KernelCore:
                 self._tell_device(command.switch)
 
     def _execute(self, command: Execute) -> None:
+        with self._running(command) as end:
+            end.status, end.failure = self.shell.run(command.cell, command.revision, command.code, command.store)
+
+    async def execute_async(self, command: Execute) -> None:
+        """Run a cell on an event loop that is running already; `await` in the cell is left to it."""
+        with self.active(), self._running(command) as end:
+            end.status, end.failure = await self.shell.run_async(
+                command.cell, command.revision, command.code, command.store
+            )
+
+    @contextmanager
+    def _running(self, command: Execute) -> Iterator[_End]:
+        """Everything around the run of a cell; the body runs it and says how it ended."""
         cell = command.cell
         self.emit(Status("busy", cell))
         self.output.begin(cell)
@@ -180,20 +193,20 @@ class KernelCore:
         self._provenance.begin(cell, command.revision, command.code)
         self.recorder.begin(cell)
         began = time.perf_counter()
-        failure: BaseException | None = None
+        end = _End()
         try:
-            status, failure = self.shell.run(cell, command.revision, command.code, command.store)
+            yield end
         except KeyboardInterrupt as error:  # between two steps of the user's code, where IPython does not look
-            status = "interrupted"
+            end.status = "interrupted"
             self.shell._showtraceback(KeyboardInterrupt, error, ["KeyboardInterrupt"])
         except BaseException as error:
-            status = "error"
+            end.status = "error"
             self.shell._showtraceback(type(error), error, [f"{type(error).__name__}: {text_of(error)}"])
         seconds = time.perf_counter() - began
         self.interrupts.end_cell()
         run = self.recorder.end()
-        self.tape.end(failure if status == "error" else None)
-        failure = None  # it holds the frames of the cell, and those hold tensors
+        self.tape.end(end.failure if end.status == "error" else None)
+        end.failure = None  # it holds the frames of the cell, and those hold tensors
         self.output.end()
         self._provenance.end()
         self._list_variables()
@@ -202,7 +215,7 @@ class KernelCore:
             self.emit(Costs(cell, costs_json(run, self.recorder.text_of)))
             tapes = [self.tape.last] if self.tape.last is not None else []
             self.emit(Hints(cell, find_hints(Scene(run, self.shell.user_ns, tapes, self.tape.watch))))
-        self.emit(Executed(cell, status, self.shell.cell_count, seconds))
+        self.emit(Executed(cell, end.status, self.shell.cell_count, seconds))
         self.emit(Status("idle"))
 
     def _list_variables(self) -> None:
@@ -357,6 +370,13 @@ class KernelCore:
     def _read_line(self) -> str:
         stdin = self._elsewhere("stdin")
         return self._read("", False) + "\n" if stdin is None else stdin.readline()
+
+
+class _End:
+    """How the run of a cell ended, and what ended it."""
+
+    status = "ok"
+    failure: BaseException | None = None
 
 
 class _Thread(threading.local):

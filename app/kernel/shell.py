@@ -335,15 +335,47 @@ class Shell(InteractiveShell):
 
     def run(self, cell: str, revision: int, code: str, store: bool) -> tuple[str, BaseException | None]:
         """Run a cell's text; returns "ok", "error" or "interrupted", and what ended it."""
+        self._begin(cell, revision, code)
+        try:
+            result = self.run_cell(code, store_history=store, silent=False, cell_id=cell)
+        finally:
+            self.compile.end_cell()
+        return self._ended(result)
+
+    async def run_async(self, cell: str, revision: int, code: str, store: bool) -> tuple[str, BaseException | None]:
+        """`run` on an event loop that is running already and cannot be entered again: a browser's."""
+        self._begin(cell, revision, code)
+        try:
+            try:
+                text, wrong = self.transform_cell(code), None
+            except Exception:
+                text, wrong = code, sys.exc_info()
+            running = self.run_cell_async(
+                code,
+                store_history=store,
+                silent=False,
+                cell_id=cell,
+                transformed_cell=text,
+                preprocessing_exc_tuple=wrong,
+            )
+            self._awaiting = asyncio.ensure_future(running)
+            result = await self._awaiting
+            self.events.trigger("post_execute")
+            self.events.trigger("post_run_cell", result)
+        finally:
+            self._awaiting = None
+            self.compile.end_cell()
+        return self._ended(result)
+
+    def _begin(self, cell: str, revision: int, code: str) -> None:
         self.cell, self.cell_revision, self.cell_text = cell, revision, code
         self.cell_count = self.execution_count
         self.errors_sent = self.displayed = 0
         self._cancelled = False
         self.compile.begin_cell(cell, revision, code)
-        try:
-            result = self.run_cell(code, store_history=store, silent=False, cell_id=cell)
-        finally:
-            self.compile.end_cell()
+
+    def _ended(self, result: ExecutionResult) -> tuple[str, BaseException | None]:
+        """What `run` answers for a result of IPython's."""
         error = result.error_before_exec or result.error_in_exec
         if error is None:
             return "ok", None

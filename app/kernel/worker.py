@@ -35,10 +35,13 @@ class WorkerKernel:
 
     def __init__(self, device: str = "auto") -> None:
         self._host: Any = importlib.import_module("tapescope_host")
-        sys.meta_path.insert(0, _LatePackages(self._host))
+        late = _LatePackages(self._host)
+        sys.meta_path.insert(0, late)
         if device == "auto":
             device = "webgpu" if self._host.webgpu and self._has_gpu() else "cpu"
         self.core = KernelCore(self._send, ask=self._ask, on_pending=self._pending, device=device, torch="auto")
+        # IPython has not seen Jedi, which comes with the first completion.
+        self.core.shell.Completer.use_jedi = late.has("jedi") or self.core.shell.Completer.use_jedi  # type: ignore[union-attr]
         self._sleep = time.sleep
 
     @staticmethod
@@ -67,6 +70,16 @@ class WorkerKernel:
         self.core.handle(command)
         if isinstance(command, Execute):
             self._host.clear_interrupt()
+
+    async def handle_async(self, text: str) -> None:
+        """`handle` where Python cannot suspend for what a cell awaits: the page's own event loop goes on meanwhile."""
+        command = decode(text)
+        self._host.clear_interrupt()
+        if isinstance(command, Execute):
+            await self.core.execute_async(command)
+            self._host.clear_interrupt()
+        else:
+            self.core.handle(command)
 
     def interrupt(self) -> None:
         """An interrupt that came as a message: the cell awaits something. What runs is reached by the shared byte."""
@@ -139,6 +152,10 @@ class _LatePackages(importlib.abc.MetaPathFinder):
     def __init__(self, host: Any) -> None:
         self._host = host
         self._bundles: dict[str, str] = json.loads(host.late())
+
+    def has(self, name: str) -> bool:
+        """Whether a package of this name waits to be loaded."""
+        return name in self._bundles
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

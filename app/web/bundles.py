@@ -19,7 +19,8 @@ from pathlib import Path
 Files = dict[str, bytes]
 
 _LEFT_OUT = re.compile(
-    r"(^|/)(tests?|_pyinstaller|f2py|include|__pycache__)/|\.(pyi|pxd|pyx|h|hpp|c|a|md|rst|ini|build)$"
+    r"(^|/)(tests?|_pyinstaller|f2py|include|__pycache__)/|\.(pxd|pyx|h|hpp|c|a|md|rst|ini|build)$"
+    r"|^(?!jedi/third_party/typeshed/stdlib/).*\.pyi$|^jedi/third_party/(django-stubs|typeshed/(stubs|stdlib/(distutils|lib2to3|tkinter)))/"
     r"|/package_data/.*\.(js|gz)$|^plotly/labextension/|\.data/|py\.typed$"
 )
 _METADATA = re.compile(r"\.dist-info/(METADATA|entry_points\.txt)$")

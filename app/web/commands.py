@@ -52,6 +52,9 @@ def _build_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--recordings", metavar="FOLDER", help="recordings that `playground record` made; other lessons are run now"
     )
+    parser.add_argument(
+        "--docs", metavar="FOLDER", help="built documentation (`make docs` leaves it in build/site), for OUT/docs"
+    )
     parser.add_argument("--no-recordings", action="store_true", help="do not run the examples while building")
     parser.add_argument("--no-bytecode", action="store_true", help="do not compile Python's modules beforehand")
 
@@ -79,6 +82,7 @@ def _build(options: argparse.Namespace) -> int:
         record=not options.no_recordings,
         recordings=Path(options.recordings) if options.recordings else None,
         bytecode=not options.no_bytecode,
+        docs=Path(options.docs) if options.docs else None,
         say=_say,
     )
     print(out)

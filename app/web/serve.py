@@ -18,6 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from ..command_error import FAILED, USAGE, CommandError
+from . import docs_site
 
 TYPES = {
     ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8",
@@ -33,6 +34,9 @@ POLICY = (
     "form-action 'none'; frame-ancestors 'none'; object-src 'none'"
 )
 """What the page may load: scripts of this site only, and no inline ones. The same stands in the page itself."""
+
+DOCS_POLICY = POLICY.replace("'wasm-unsafe-eval'", "'unsafe-inline'")
+"""Of the pages of the documentation, which name their own scripts by hash in a policy of their own (docs_site.py)."""
 
 _COMPRESSED = (".html", ".js", ".mjs", ".css", ".json", ".wasm", ".svg", ".py", ".ipynb")
 _HASHED = re.compile(r"(^|/)[\w.-]+-[\w-]{8,}\.\w+$")
@@ -66,6 +70,8 @@ class Handler(BaseHTTPRequestHandler):
         kind = TYPES.get(path.suffix, "application/octet-stream")
         keep = "public, max-age=31536000, immutable" if _HASHED.search(path.name) else "no-cache"
         extra = {"ETag": tag, "Cache-Control": keep}
+        if path.is_relative_to(self.root.resolve() / docs_site.FOLDER):
+            extra["Content-Security-Policy"] = DOCS_POLICY
         if self.headers.get("If-None-Match") == tag:
             self._send(HTTPStatus.NOT_MODIFIED, b"", kind, False, extra)
             return

@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from ..command_error import FAILED, USAGE, CommandError
-from . import bundles, client_build, packages, recorded, recording
+from . import bundles, client_build, docs_site, packages, recorded, recording
 
 Say = Callable[[str], None]
 
-LATE = ("plotly",)
-"""Bundles that are loaded when a cell first imports one of their packages."""
+LATE = ("plotly", "jedi")
+"""Bundles that are loaded when something first imports one of their packages: figures, and completion."""
 
-_AS_SOURCE = (*LATE, "tapescope")
+_AS_SOURCE = ("plotly", "tapescope")
 """Bundles without bytecode. Tapescope's own would be three times as large with it; the page keeps the bytecode of its first
 start in the browser instead."""
 
@@ -44,6 +44,7 @@ def build(
     record: bool | Sequence[str] = True,
     recordings: Path | None = None,
     bytecode: bool = True,
+    docs: Path | None = None,
     say: Say = lambda line: None,
 ) -> Path:
     """Make the site in the folder `out` and return it.
@@ -52,6 +53,7 @@ def build(
     record          run the examples to have recordings of them (else they are shown without outputs), or the names of
                     those to run
     recordings      a folder of recordings made before (recorded.py), used where they are of these very notebooks
+    docs            a built documentation, to be part of the site as docs/
     bytecode        ship the libraries compiled where Node is there to compile them: Python then starts sooner
 
     Raises CommandError with a sentence.
@@ -67,7 +69,9 @@ def build(
         say("packing Python's files")
         made = _bundles(scratch, wheels, bytecode, say)
         examples = _examples(scratch, record, recordings, say)
-        _finish(scratch, made, examples)
+        if docs is not None:
+            docs_site.copy(docs, scratch)
+        _finish(scratch, made, examples, docs is not None)
         scratch.chmod(0o755)
         if out.exists():
             shutil.rmtree(out)
@@ -187,15 +191,16 @@ def _stable_ids(taken: dict[str, Any], stem: str) -> None:
 # -- the list of it all -------------------------------------------------------------------------------------
 
 
-def _finish(site: Path, made: dict[str, dict[str, Any]], examples: list[dict[str, str]]) -> None:
+def _finish(site: Path, made: dict[str, dict[str, Any]], examples: list[dict[str, str]], docs: bool) -> None:
     """Write `site.json`, and name it in the service worker and the page, so that a new build replaces the old one."""
     listed = sorted(p.relative_to(site).as_posix() for p in site.rglob("*") if p.is_file())
-    files = [f for f in listed if not re.search(r"(^sw\.js$|^capsule\.|\.map$|^site\.json$)", f)]
+    # The documentation is kept for offline use page by page, as it is read.
+    files = [f for f in listed if not re.search(r"(^sw\.js$|^capsule\.|\.map$|^site\.json$|^docs/)", f)]
     manifest = {
-        "version": importlib.metadata.version("tapescope"), "bundles": made, "examples": examples, "files": files,
+        "version": importlib.metadata.version("tapescope"), "bundles": made, "examples": examples, "files": files, "docs": docs,
     }  # fmt: skip
     digest = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode())
-    for name in files:
+    for name in [*files, *(f for f in listed if f.startswith("docs/"))]:
         digest.update((site / name).read_bytes())
     manifest["build"] = digest.hexdigest()[:16]
     (site / "site.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")

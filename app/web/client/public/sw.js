@@ -45,7 +45,9 @@ self.addEventListener('fetch', (event) => {
   if (request.method !== 'GET' || new URL(request.url).origin !== self.location.origin) return;
   event.respondWith((async () => {
     const cache = await caches.open(CACHE);
-    const key = request.mode === 'navigate' ? './' : request;
+    // The documentation has pages of its own; they are kept as they are read.
+    const docs = request.url.startsWith(new URL('docs/', self.registration.scope).href);
+    const key = request.mode === 'navigate' ? (docs ? request.url.split('#')[0] : './') : request;
     const fresh = request.mode === 'navigate' || request.url.endsWith('/site.json') || request.url.endsWith('/sw.js');
     if (!fresh) {
       const kept = await cache.match(key, { ignoreSearch: true });
@@ -53,7 +55,7 @@ self.addEventListener('fetch', (event) => {
     }
     try {
       const answer = await fetch(request);
-      if (answer.ok && !fresh) cache.put(key, answer.clone()).catch(() => undefined);
+      if (answer.ok && (!fresh || docs)) cache.put(key, answer.clone()).catch(() => undefined);
       return isolated(answer);
     } catch (error) {
       const kept = await cache.match(key, { ignoreSearch: true });

@@ -25,6 +25,7 @@ export const ACTIONS: Action[] = [
   A('interrupt', 'Stop what runs', 'Running', (a) => a.stop(), { command: ['i i'] }),
   A('restart', 'Restart Python', 'Running', (a) => a.restart(), { command: ['0 0'] }),
   A('restart_run_all', 'Restart Python and run all', 'Running', (a) => { a.restart(); a.runAll(); }),
+  A('measure', 'Time every operator and kernel', 'Running', (a) => a.measure()),
 
   A('edit', 'Edit the cell', 'Moving', (a) => a.edit(), { command: ['Enter'] }),
   A('next', 'Next cell', 'Moving', (a) => a.go(1), { command: ['j', 'ArrowDown'] }),
@@ -64,6 +65,7 @@ export const ACTIONS: Action[] = [
   A('theme', 'Light, dark, or as the system has it', 'View', (a) => a.nextTheme()),
   A('palette', 'All commands', 'View', (a) => a.palette(), { both: ['Ctrl+Shift+P', 'Meta+Shift+P', 'F1'], command: ['p', ':'] }),
   A('help', 'Keys and help', 'View', (a) => a.help(), { command: ['h', '?'] }),
+  A('manual', 'Documentation', 'View', (a) => a.manual()),
 
   A('save', 'Save now', 'Document', (a) => void a.save(true), { both: ['Ctrl+s', 'Meta+s'], command: ['s'] }),
   A('documents', 'Documents and examples', 'Document', (a) => void a.documents(), { both: ['Ctrl+o', 'Meta+o'] }),

@@ -12,6 +12,7 @@ import { Kernel, type KernelEvent, type RunRequest } from './kernel';
 import { type CellRun, NotebookView } from './notebook_view';
 import * as out from './outputs';
 import { LIMIT, pack, unpack } from './share';
+import { TapeRecord } from './records';
 import type { FileEntry, Site } from './shared';
 import { Store, type StoredDocument } from './store';
 
@@ -30,7 +31,7 @@ export class App {
   private kernel!: Kernel;
   private store: Store | null = null;
   private runs = new Map<string, CellRun>();
-  private tapes = new Map<string, Json>();
+  private tapes = new Map<string, TapeRecord>();
   private captured: { captures: Json[]; breaks: Json[]; guards: Json[] } = { captures: [], breaks: [], guards: [] };
   private costs = new Map<string, Json>();
   private hints = new Map<string, Json[]>();
@@ -67,7 +68,7 @@ export class App {
       menu: (cell, at) => this.cellMenu(cell, at),
       outputs: { nameCell: (id) => this.nameCell(id), cellOfCount: (count) => this.counts.get(count) ?? null, goTo: (id, line) => this.view.goTo(id, line) },
     });
-    this.inspector = new Inspector({ nameCell: (id) => this.nameCell(id), lineNow: (source) => this.lineNow(source), show: (source, jump) => this.showSource(source, jump) }, () => this.togglePanel(false));
+    this.inspector = new Inspector({ nameCell: (id) => this.nameCell(id), lineNow: (source) => this.lineNow(source), show: (source, jump) => this.showSource(source, jump) }, { lay: (graph, folded) => this.kernel.records.lay(graph, folded) }, () => this.togglePanel(false));
     this.find_ = new FindBar(() => this.notebook, ({ cell, from, to }) => {
       if (cell.type !== 'code') this.view.edit(cell.id);
       this.view.goTo(cell.id, 1, true);
@@ -237,7 +238,7 @@ export class App {
     this.saved.textContent = '';
     if (recording) {
       for (const [cell, run] of Object.entries(recording.runs)) this.runs.set(cell, { state: 'recorded', seconds: typeof run.seconds === 'number' ? run.seconds : undefined, line: run.line });
-      for (const [cell, tape] of Object.entries(recording.tapes)) this.tapes.set(cell, tape);
+      for (const [cell, tape] of Object.entries(recording.tapes)) this.tapes.set(cell, TapeRecord.ofRecording(tape));
       for (const [cell, costs] of Object.entries(recording.costs ?? {})) this.costs.set(cell, costs);
       for (const [cell, hints] of Object.entries(recording.hints ?? {})) if (Array.isArray(hints)) this.hints.set(cell, hints);
       for (const [cell, steps] of Object.entries(recording.steps ?? {})) if (Array.isArray(steps)) this.steps.set(cell, steps);
@@ -323,7 +324,15 @@ export class App {
     if (done === 'restarted') say(this.kernel.isolated ? 'Python was restarted. The document is untouched.' : 'Without cross-origin isolation a cell can only be stopped by restarting Python. The document is untouched.');
   }
 
-  restart(): void { this.kernel.restart(); }
+  restart(): void { this.banners.querySelector('.trouble')?.remove(); this.kernel.restart(); }
+
+  /** A sentence about what only a fresh Python mends for good. */
+  private trouble(words: string): void {
+    const told = banner(words, [{ label: 'Restart Python', primary: true, act: () => this.restart() }], () => undefined);
+    told.classList.add('trouble');
+    told.setAttribute('role', 'alert');
+    this.banners.replaceChildren(told);
+  }
 
   private setRun(id: string, run: CellRun): void {
     this.runs.set(id, run);
@@ -351,8 +360,13 @@ export class App {
         return;
       case 'execute_result': if (cell) { cell.count = event.execution_count; out.addOutput(cell, { output_type: 'execute_result', execution_count: event.execution_count, data: event.data, metadata: event.metadata }); this.notebook.outputsChanged(cell); } return;
       case 'clear_output': if (cell) { out.clearOutput(cell, event.wait); this.notebook.outputsChanged(cell); } return;
+      case 'device_lost':
+        this.trouble(`The GPU was lost (${event.reason.replace(/[.\s]+$/, '')}). What lay in its memory is gone, the document is not; the next use opens the GPU again.`);
+        return;
       case 'error':
         if (!cell) { say(event.evalue); return; }
+        if (event.ename === 'OutOfMemory') this.trouble('The memory of the GPU is full. A fresh Python gives back all of it; the document is untouched.');
+        if (event.ename === 'MemoryError') this.trouble('The memory of this page is full (WebAssembly ends at 4 GB). A fresh Python gives back all of it; the document is untouched.');
         out.addOutput(cell, { output_type: 'error', ename: event.ename, evalue: event.evalue, traceback: event.traceback });
         if (event.line) this.view.mark(cell.id, [{ line: event.line, kind: 'error' }]);
         this.notebook.outputsChanged(cell);
@@ -369,7 +383,7 @@ export class App {
         return;
       }
       case 'tape':
-        if (event.cell && Array.isArray(event.tape?.nodes) && event.tape.nodes.length) { this.tapes.set(event.cell, event.tape); this.tapeOf = event.cell; this.inspector.takeTape(event.tape, event.live ? 'live' : ''); if (!event.live) this.costsLater(); }
+        if (event.cell && event.tape instanceof TapeRecord) { this.tapes.set(event.cell, event.tape); this.tapeOf = event.cell; this.inspector.takeTape(event.tape.graph, event.live ? 'live' : ''); if (!event.live) this.costsLater(); }
         return;
       case 'captures':
         this.captured = { captures: event.captures ?? [], breaks: event.breaks ?? [], guards: event.guards ?? [] };
@@ -445,7 +459,7 @@ export class App {
     this.tapeOf = cell;
     const tape = cell ? this.tapes.get(cell) : null;
     this.inspector.takeSteps((cell && this.steps.get(cell)) || []);
-    this.inspector.takeTape(tape ?? null, cell && this.runs.get(cell)?.state === 'recorded' ? 'recorded' : '');
+    this.inspector.takeTape(tape?.graph ?? null, cell && this.runs.get(cell)?.state === 'recorded' ? 'recorded' : '');
     this.costsLater();
   }
 
@@ -484,6 +498,12 @@ export class App {
     localStorage.setItem('hints', this.quietHints ? 'off' : 'on');
     for (const id of this.hints.keys()) this.drawHints(id);
     say(this.quietHints ? 'Hints are off.' : 'Hints are on.');
+  }
+
+  measure(): void {
+    const on = !this.kernel.measuring;
+    this.kernel.measure(on);
+    say(on ? 'Every operator is timed now, and every kernel of a GPU. Cells with many small operators run slower.' : 'Only the first operators of a cell are timed.');
   }
 
   // -- keys --------------------------------------------------------------------------------------------------------------------------
@@ -650,10 +670,16 @@ export class App {
 
   palette(): void { palette(ACTIONS.filter((a) => a.name !== 'palette').map((a) => ({ label: a.label, detail: a.group, keys: keysOf(a), act: () => a.act(this) }))); }
 
+  /** The documentation, in a tab of its own. */
+  manual(): void {
+    if (this.site.docs) window.open(new URL('docs/index.html', this.base), '_blank', 'noopener');
+    else say('The documentation is not part of this site.');
+  }
+
   help(): void {
     const groups = [...new Set(ACTIONS.map((a) => a.group))];
     dialog('Keys and help', () => [
-      h('p', null, 'Enter writes in a cell, Escape goes back to the cells. Letters are commands only while a cell is selected, not while you write in one.'),
+      h('p', null, 'Enter writes in a cell, Escape goes back to the cells. Letters are commands only while a cell is selected, not while you write in one.', ...(this.site.docs ? [' More in the ', h('a', { href: new URL('docs/index.html', this.base).href, target: '_blank', rel: 'noopener' }, 'documentation'), '.'] : [])),
       h('div', { class: 'help-columns' }, ...groups.map((g) => h('section', null, h('h3', null, g), h('dl', { class: 'keys-list' }, ...ACTIONS.filter((a) => a.group === g && keysOf(a)).flatMap((a) => [h('dt', null, h('kbd', { class: 'keys' }, keysOf(a))), h('dd', null, a.label)])))),
       )], true);
   }
@@ -661,7 +687,7 @@ export class App {
   private mainMenu(at: HTMLElement): void {
     const item = (name: string): MenuItem => { const a = ACTIONS.find((x) => x.name === name)!; return { label: a.label, keys: keysOf(a), act: () => a.act(this) }; };
     menu(at, [item('documents'), item('new'), item('open'), item('import'), null, item('save_ipynb'), item('save_py'), item('export_html'), item('share'), null, item('files'), item('revisions'),
-      ...(this.example ? [item('reset')] : []), null, item('find'), item('theme'), item('panel'), item('palette'), item('help'), null, { ...item('erase'), danger: true }], 'Menu', this.cellElement);
+      ...(this.example ? [item('reset')] : []), null, item('find'), item('theme'), item('panel'), item('palette'), item('help'), ...(this.site.docs ? [item('manual')] : []), null, { ...item('erase'), danger: true }], 'Menu', this.cellElement);
   }
 
   private kernelMenu(): void {
@@ -670,6 +696,7 @@ export class App {
     menu(this.status, [
       kernel.state === 'off' || kernel.state === 'dead' ? { label: 'Start Python', act: () => kernel.start() } : item('restart'), item('restart_run_all'), item('interrupt'), null,
       ...([['auto', 'Compute on the GPU, if it is a real one'], ['webgpu', 'Compute on WebGPU, whatever it is'], ['cpu', 'Compute on the CPU']] as const).map(([device, label]) => ({ label, checked: kernel.device === device, act: () => { kernel.device = device; if (kernel.state !== 'off') kernel.restart(); } })), null,
+      { label: 'Time every operator and kernel', checked: kernel.measuring, act: () => this.measure() },
       { label: 'Show the device', act: () => this.showTab('device') }], 'Kernel', this.cellElement);
   }
 
@@ -739,7 +766,7 @@ export class App {
   private record(): Recording {
     const runs = Object.fromEntries([...this.runs].map(([id, r]) => [id, { status: r.state === 'recorded' ? 'ok' : r.state, seconds: r.seconds, line: r.line ?? null }]));
     return {
-      format: 'tapescope-recording', version: 1, title: this.title, notebook: writeIpynb(this.notebook), runs, tapes: Object.fromEntries(this.tapes), costs: Object.fromEntries(this.costs), hints: Object.fromEntries(this.hints), steps: Object.fromEntries(this.steps), ...this.captured,
+      format: 'tapescope-recording', version: 1, title: this.title, notebook: writeIpynb(this.notebook), runs, tapes: Object.fromEntries([...this.tapes].map(([cell, tape]) => [cell, tape.json])), costs: Object.fromEntries(this.costs), hints: Object.fromEntries(this.hints), steps: Object.fromEntries(this.steps), ...this.captured,
       variables: [], kernel: { ...this.recording?.kernel, ...this.kernel.facts },
     };
   }

@@ -3,7 +3,7 @@ import './style.css';
 import { logo } from './app_logo';
 import { append, download, h, icon } from './dom';
 import { isRecording, parseJson, readIpynb, writeIpynb, writePercent } from './formats';
-import type { Source } from './graph';
+import { HERE, readTape, type Source } from './graph';
 import { Inspector, lineCosts, measuredCosts } from './inspector';
 import { NotebookView } from './notebook_view';
 import { pack } from './share';
@@ -33,12 +33,12 @@ function begin(): void {
       view.mark(at.cell, Array.from({ length: Math.min(60, Math.max(1, source.endLine - source.line + 1)) }, (_, i) => ({ line: at.line + i, kind: 'linked' as const })));
       if (jump) view.goTo(at.cell, at.line, false);
     },
-  }, () => panel(false));
+  }, HERE, () => panel(false));
   let shown: string | null = null;
   const showTape = (cell: string | null) => {
     if (cell === shown) return;
     shown = cell;
-    inspector.takeTape(cell ? value.tapes[cell] : null, 'recorded');
+    inspector.takeTape(cell ? readTape(value.tapes[cell]) : null, 'recorded');
     inspector.takeSteps(cell && Array.isArray(value.steps?.[cell]) ? value.steps[cell] : []);
     const costs = cell ? value.costs?.[cell] : undefined;
     for (const c of notebook.cells) {

@@ -4,6 +4,7 @@
 const DISPATCH = 1, COPY = 2, CLEAR = 3, CREATE = 16, WINDOW = 17, DESTROY = 18, FORGET = 19;
 const RING_BYTES = 1 << 20;
 const MAX_GROUPS = 4096;
+const TIMED = 128; // dispatches that are timed together
 
 interface Part { buffer: GPUBuffer; offset: number; bytes: number; window: boolean }
 interface Pipeline { pipeline: GPUComputePipeline; layout: Layout; parameterBytes: number }
@@ -14,6 +15,8 @@ export interface GpuFacts { name: string; vendor: string; driver: string; kind: 
 
 export class GpuExecutor {
   problems: GpuProblem[] = [];
+  /** Called when a device is gone that nobody closed. */
+  onLost: (reason: string) => void = () => undefined;
   private lost: string | null = null;
   private device!: GPUDevice;
   private parts = new Map<number, Part>();
@@ -24,18 +27,29 @@ export class GpuExecutor {
   private ring!: GPUBuffer;
   private words = new Uint32Array(RING_BYTES / 4);
   private staging = new Map<number, GPUBuffer>();
+  private closed = new WeakSet<GPUDevice>();
+  private toTime: Uint32Array = new Uint32Array();
+  private ofNothing = Infinity; // milliseconds that an empty submission takes
 
-  /** Open the best adapter. Rejects with a sentence where there is none. */
+  /** Open the best adapter, in place of a device that was open before. Rejects with a sentence where there is none. */
   async open(without: string[] = []): Promise<GpuFacts> {
+    this.lost = null;
+    this.problems = [];
+    for (const table of [this.parts, this.pipelines, this.layouts, this.groupsOf, this.staging]) table.clear();
+    this.groupCount = 0;
     if (!navigator.gpu) throw new Error('This browser has no WebGPU.');
     const adapter = await navigator.gpu.requestAdapter({ powerPreference: 'high-performance' });
     if (!adapter) throw new Error('This browser has WebGPU, but no adapter for it.');
     const wanted = (['shader-f16', 'timestamp-query'] as GPUFeatureName[]).filter((f) => adapter.features.has(f) && !without.includes(f));
-    this.device = await adapter.requestDevice({ requiredFeatures: wanted });
+    const device = (this.device = await adapter.requestDevice({ requiredFeatures: wanted }));
     this.device.onuncapturederror = ({ error }) => {
       this.problems.push({ kind: error instanceof GPUOutOfMemoryError ? 'memory' : 'error', message: error.message });
     };
-    void this.device.lost.then((info) => { this.lost = info.message || info.reason || 'no reason was given'; });
+    void device.lost.then((info) => {
+      if (device !== this.device || this.closed.has(device)) return; // another has taken its place, or it was closed
+      this.lost = info.message || info.reason || 'no reason was given';
+      this.onLost(this.lost);
+    });
     this.ring = this.device.createBuffer({ size: RING_BYTES, usage: GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST });
     const info = adapter.info;
     const software = (info as { isFallbackAdapter?: boolean }).isFallbackAdapter === true || /swiftshader|llvmpipe/i.test(info.architecture + info.device + info.description);
@@ -96,11 +110,11 @@ export class GpuExecutor {
     return found;
   }
 
-  /** Encode and submit a command list. */
-  run(c: Uint32Array): void {
+  /** Encode and submit a command list. With `times`, each dispatch writes when it begins and when it ends. */
+  run(c: Uint32Array, times: GPUQuerySet | null = null): void {
     const { device, words } = this;
     const n = c.length;
-    let i = 0, ring = 0, current = -1;
+    let i = 0, ring = 0, current = -1, written = 0;
     let encoder: GPUCommandEncoder | null = null;
     let pass: GPUComputePassEncoder | null = null;
     const endPass = () => { pass?.end(); pass = null; current = -1; };
@@ -124,7 +138,8 @@ export class GpuExecutor {
           for (let k = i + 6; k < j; k++) key += String.fromCharCode(c[k]! & 0xffff, c[k]! >>> 16);
           const group = made.layout.groups.get(key) ?? this.bind(made, key, c.subarray(i + 6, j));
           encoder ??= device.createCommandEncoder();
-          pass ??= encoder.beginComputePass();
+          if (times) { endPass(); pass = (encoder as GPUCommandEncoder).beginComputePass({ timestampWrites: { querySet: times, beginningOfPassWriteIndex: written++, endOfPassWriteIndex: written++ } }); }
+          pass ??= (encoder as GPUCommandEncoder).beginComputePass();
           if (current !== handle) { (pass as GPUComputePassEncoder).setPipeline(made.pipeline); current = handle; }
           words.set(c.subarray(j + 1, j + 1 + wordCount), ring >> 2);
           slot[0] = ring;
@@ -184,6 +199,51 @@ export class GpuExecutor {
     submit();
   }
 
+  /** The list that the next `times` runs. */
+  time(c: Uint32Array): void { this.toTime = c; }
+
+  /** Run the list that was given, and tell the seconds of each dispatch: by the device's own clock, else by ours, which waits for each. */
+  async times(): Promise<Uint8Array> {
+    const c = this.toTime, { device } = this;
+    const clock = !device.features.has('timestamp-query');
+    const seconds: number[] = [];
+    if (clock) {
+      await this.idle();
+      for (let n = 0; n < 3; n++) { const began = performance.now(); device.queue.submit([device.createCommandEncoder().finish()]); await this.idle(); this.ofNothing = Math.min(this.ofNothing, performance.now() - began); }
+    }
+    for (let i = 0; i < c.length;) {
+      let j = i, dispatches = 0;
+      while (j < c.length && !(dispatches === (clock ? 1 : TIMED) && c[j] === DISPATCH)) {
+        if (c[j] === DISPATCH) { dispatches++; j += 6 + c[j + 5]!; j += 1 + c[j]!; } else j += c[j] === COPY ? 6 : 4;
+      }
+      const part = c.subarray(i, j);
+      i = j;
+      if (!dispatches) this.run(part);
+      else if (clock) {
+        const began = performance.now();
+        this.run(part);
+        await this.idle();
+        seconds.push(Math.max(0, performance.now() - began - this.ofNothing) / 1000);
+      } else {
+        const set = device.createQuerySet({ type: 'timestamp', count: 2 * dispatches });
+        const buffer = device.createBuffer({ size: 16 * dispatches, usage: GPUBufferUsage.QUERY_RESOLVE | GPUBufferUsage.COPY_SRC });
+        const staging = device.createBuffer({ size: 16 * dispatches, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
+        this.run(part, set);
+        const encoder = device.createCommandEncoder();
+        encoder.resolveQuerySet(set, 0, 2 * dispatches, buffer, 0);
+        encoder.copyBufferToBuffer(buffer, 0, staging, 0, 16 * dispatches);
+        device.queue.submit([encoder.finish()]);
+        await staging.mapAsync(GPUMapMode.READ);
+        const told = new BigUint64Array(staging.getMappedRange().slice(0));
+        for (let k = 0; k < dispatches; k++) seconds.push(Math.max(0, Number(told[2 * k + 1]! - told[2 * k]!)) * 1e-9);
+        staging.destroy();
+        buffer.destroy();
+        set.destroy();
+      }
+    }
+    return new Uint8Array(Float64Array.from(seconds).buffer);
+  }
+
   private bind(made: Pipeline, key: string, handles: Uint32Array): GPUBindGroup {
     if (this.groupCount >= MAX_GROUPS) {
       for (const layout of this.layouts.values()) layout.groups.clear();
@@ -233,6 +293,7 @@ export class GpuExecutor {
   }
 
   close(): void {
+    this.closed.add(this.device);
     this.device.destroy();
     this.parts.clear();
     this.pipelines.clear();
@@ -245,6 +306,7 @@ export async function answer(executor: GpuExecutor, what: string, argument: stri
   switch (what) {
     case 'open': return text(await executor.open(JSON.parse(argument) as string[]));
     case 'read': return executor.read(JSON.parse(argument) as [number, number, number][]);
+    case 'times': return executor.times();
     case 'wait': await executor.idle(); return new Uint8Array();
     case 'close': executor.close(); return new Uint8Array();
     default: throw new Error(`no request ${what}`);

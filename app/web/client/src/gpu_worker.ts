@@ -3,6 +3,8 @@ import { GPU_BYTES, GPU_REQUEST, GPU_SEQ, GPU_STATUS, type SharedMemory, type To
 import { answer, GpuExecutor, problemOf } from './gpu_executor';
 
 const executor = new GpuExecutor();
+executor.onLost = (reason) => self.postMessage({ kind: 'lost', reason });
+Object.assign(self, { executor }); // to look at it in the browser's tools
 let shared: SharedMemory;
 let failure: unknown = null; // of a command that nobody waits for; told by the next answer
 let rest: Uint8Array = new Uint8Array();
@@ -39,6 +41,7 @@ function take(message: ToGpu): void {
       case 'commands': executor.run(message.words); break;
       case 'pipeline': executor.pipeline(message.handle, message.source, message.access, message.words, message.label); break;
       case 'write': executor.write(message.handle, message.offset, message.data); break;
+      case 'time': executor.time(message.words); break;
       case 'request': void request(message.id, message.what, message.argument); break;
     }
   } catch (error) {

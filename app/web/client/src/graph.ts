@@ -6,7 +6,7 @@ export interface Source { file: string; line: number; endLine: number; column: n
 
 export interface GraphNode {
   id: string;
-  kind: string; // "op", "leaf", "input", "output", "kernel"
+  kind: string; // "op", "leaf", "break", "guard"
   title: string;
   shape: string;
   dtype: string;
@@ -23,18 +23,27 @@ export interface GraphNode {
   index: number;
 }
 
-export interface Scope { key: string; name: string; parent: Scope | null; items: (GraphNode | Scope)[]; nodes: number; depth: number; first: number }
+export interface ScopeFacts { short: string; details: [string, string][]; source: Source | null; text: string }
+export interface Scope { key: string; name: string; parent: Scope | null; items: (GraphNode | Scope)[]; nodes: number; depth: number; first: number; facts: ScopeFacts | null }
 
-export interface Graph { nodes: GraphNode[]; byId: Map<string, GraphNode>; users: Map<string, GraphNode[]>; root: Scope; scopes: Map<string, Scope>; notes: string[]; title: string }
+export interface Graph {
+  nodes: GraphNode[]; byId: Map<string, GraphNode>; users: Map<string, GraphNode[]>; root: Scope; scopes: Map<string, Scope>; notes: string[];
+  closed: string[]; // scopes that are folded until somebody opens them
+  remote: number | null; // by which number the records worker knows it, where it does
+}
 
-const isObject = (v: unknown): v is Record<string, Json> => typeof v === 'object' && v !== null && !Array.isArray(v);
-const word = (v: unknown, limit = 60): string => {
+/** What is known of a node before the graph is built; plain values, so that a worker can send it. */
+export type Facts = Omit<GraphNode, 'scope' | 'index'> & { scopes?: string[] };
+export interface GraphFacts { nodes: Facts[]; notes: string[]; scopes?: Map<string, ScopeFacts>; closed?: boolean }
+
+export const isObject = (v: unknown): v is Record<string, Json> => typeof v === 'object' && v !== null && !Array.isArray(v);
+export const word = (v: unknown, limit = 60): string => {
   // eslint-disable-next-line no-control-regex
   const text = typeof v === 'string' ? v.replace(/[\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069]/g, ' ') : '';
   return text.length > limit ? `${text.slice(0, limit - 1)}…` : text;
 };
-const whole = (v: unknown): number => (typeof v === 'number' && Number.isFinite(v) ? v : 0);
-const shapeOf = (meta: Json): string => (isObject(meta) && Array.isArray(meta.shape) ? `[${meta.shape.slice(0, 8).map((n: unknown) => word(String(n), 12)).join(', ')}]` : '');
+export const whole = (v: unknown): number => (typeof v === 'number' && Number.isFinite(v) ? v : 0);
+export const shapeOf = (meta: Json): string => (isObject(meta) && Array.isArray(meta.shape) ? `[${meta.shape.slice(0, 8).map((n: unknown) => word(String(n), 12)).join(', ')}]` : '');
 
 export function readSource(raw: Json): Source | null {
   if (!isObject(raw) || typeof raw.line !== 'number') return null;
@@ -47,7 +56,10 @@ export function readSource(raw: Json): Source | null {
 export const numberText = (v: number): string => (v === 0 ? '0' : Math.abs(v) >= 1e4 || Math.abs(v) < 1e-3 ? v.toExponential(2) : String(Number(v.toPrecision(4))));
 
 /** A graph from a tape snapshot (`observe.tape_json`). */
-export function readTape(tape: Json): Graph {
+export const readTape = (tape: Json): Graph => build(tapeFacts(tape));
+
+/** The facts of a tape snapshot. */
+export function tapeFacts(tape: Json): GraphFacts {
   const roots = new Set(Array.isArray(tape?.roots) ? tape.roots.map(String) : []);
   const notes: string[] = [];
   const raws: Json[] = Array.isArray(tape?.nodes) ? tape.nodes.filter(isObject) : [];
@@ -72,23 +84,8 @@ export function readTape(tape: Json): Graph {
       gradText: norm === null ? '' : `grad ${numberText(norm)}`, inputs: Array.isArray(raw.inputs) ? raw.inputs.map(String) : [], root: roots.has(String(raw.id)), details,
     };
   });
-  return build(facts, notes, 'tape');
+  return { nodes: facts, notes };
 }
-
-/** A graph from one segment of a capture (`observe.capture_json`). */
-export function readSegment(segment: Json): Graph {
-  const raws: Json[] = Array.isArray(segment?.nodes) ? segment.nodes.filter(isObject) : [];
-  const inputs: Json[] = Array.isArray(segment?.inputs) ? segment.inputs.filter(isObject) : [];
-  const names = new Set(raws.map((r) => String(r.name)));
-  const outputs = new Set(Array.isArray(segment?.outputs) ? segment.outputs.map(String) : []);
-  const facts = [
-    ...inputs.filter((i) => !names.has(String(i.name))).map((i) => ({ id: String(i.name), kind: 'leaf', title: word(i.source || i.name), shape: shapeOf(i), dtype: word(i.dtype, 12), module: '', source: null, saved: 0, savedNames: '', gradNorm: null, gradText: '', inputs: [] as string[], root: false, details: [['Input', word(i.source || i.name)]] as [string, string][] })),
-    ...raws.map((r) => ({ id: String(r.name), kind: r.op === 'placeholder' ? 'leaf' : 'op', title: word(r.target || r.name) || 'op', shape: shapeOf(r), dtype: word(r.dtype, 12), module: word(r.module, 120), source: readSource(r.source), saved: 0, savedNames: '', gradNorm: null, gradText: '', inputs: Array.isArray(r.inputs) ? r.inputs.map(String) : [], root: outputs.has(String(r.name)), details: [['Node', word(r.name)], ['Shape', `${shapeOf(r)} ${word(r.dtype, 12)}`], ...(whole(r.bytes) ? [['Size', `${whole(r.bytes).toLocaleString('en')} B`]] : [])] as [string, string][] })),
-  ];
-  return build(facts, [], 'graph');
-}
-
-type Facts = Omit<GraphNode, 'scope' | 'index'>;
 
 /** Leaves stand where they are first used, inside of the module that uses them, instead of all above the rest. */
 function settle(facts: Facts[]): Facts[] {
@@ -100,16 +97,17 @@ function settle(facts: Facts[]): Facts[] {
       const leaf = leaves.get(id);
       if (!leaf) continue;
       leaves.delete(id);
-      out.push({ ...leaf, module: fact.module });
+      out.push({ ...leaf, module: fact.module, scopes: fact.scopes });
     }
     out.push(fact);
   }
   return [...leaves.values(), ...out];
 }
 
-function build(given: Facts[], notes: string[], title: string): Graph {
-  const facts = settle(given);
-  const root: Scope = { key: '', name: '', parent: null, items: [], nodes: 0, depth: 0, first: 0 };
+/** The graph of these facts; the same facts give the same graph, here and in the worker. */
+export function build(given: GraphFacts): Graph {
+  const facts = settle(given.nodes);
+  const root: Scope = { key: '', name: '', parent: null, items: [], nodes: 0, depth: 0, first: 0, facts: null };
   const scopes = new Map<string, Scope>([['', root]]);
   const seen = new Map<string, number>();
   const byId = new Map<string, GraphNode>();
@@ -117,7 +115,7 @@ function build(given: Facts[], notes: string[], title: string): Graph {
   let stack: Scope[] = [root];
   for (const fact of facts) {
     if (byId.has(fact.id)) continue;
-    const wanted = fact.module ? fact.module.split('.').slice(0, 40) : [];
+    const wanted = [...(fact.scopes ?? []), ...(fact.module ? fact.module.split('.') : [])].slice(0, 40);
     let common = 0;
     while (common < wanted.length && stack[common + 1]?.name === wanted[common]) common++;
     stack = stack.slice(0, common + 1);
@@ -125,7 +123,7 @@ function build(given: Facts[], notes: string[], title: string): Graph {
       const parent = stack.at(-1)!, name = wanted[stack.length - 1]!;
       const base = `${parent.key}/${name}`, count = (seen.get(base) ?? 0) + 1;
       seen.set(base, count);
-      const scope: Scope = { key: count > 1 ? `${base}#${count}` : base, name, parent, items: [], nodes: 0, depth: stack.length, first: nodes.length };
+      const scope: Scope = { key: count > 1 ? `${base}#${count}` : base, name, parent, items: [], nodes: 0, depth: stack.length, first: nodes.length, facts: stack.length === 1 ? (given.scopes?.get(name) ?? null) : null };
       parent.items.push(scope);
       scopes.set(scope.key, scope);
       stack.push(scope);
@@ -142,7 +140,7 @@ function build(given: Facts[], notes: string[], title: string): Graph {
     node.inputs = node.inputs.filter((id) => byId.has(id) && id !== node.id);
     for (const id of node.inputs) { let list = users.get(id); if (!list) users.set(id, (list = [])); list.push(node); }
   }
-  return { nodes, byId, users, root, scopes, notes, title };
+  return { nodes, byId, users, root, scopes, notes: given.notes, closed: given.closed ? root.items.flatMap((i) => (isNode(i) ? [] : [i.key])) : [], remote: null };
 }
 
 export const isNode = (item: GraphNode | Scope): item is GraphNode => 'inputs' in item;
@@ -150,6 +148,8 @@ export const isNode = (item: GraphNode | Scope): item is GraphNode => 'inputs' i
 // -- outline ---------------------------------------------------------------------------------------------------------
 
 export interface Row { depth: number; key: string; title: string; facts: string; node: GraphNode | null; scope: Scope | null; folded: boolean }
+
+const scopeText = (scope: Scope): string => scope.facts?.short || `${scope.nodes} node${scope.nodes === 1 ? '' : 's'}`;
 
 export function outline(graph: Graph, folded: Set<string>): Row[] {
   const rows: Row[] = [];
@@ -161,7 +161,7 @@ export function outline(graph: Graph, folded: Set<string>): Row[] {
       continue;
     }
     const closed = folded.has(item.key);
-    rows.push({ depth, key: item.key, title: item.name, facts: item.nodes === 1 ? '1 node' : `${item.nodes} nodes`, node: null, scope: item, folded: closed });
+    rows.push({ depth, key: item.key, title: item.name, facts: scopeText(item), node: null, scope: item, folded: closed });
     if (!closed) for (const child of [...item.items].reverse()) stack.push({ item: child, depth: depth + 1 });
   }
   return rows;
@@ -183,6 +183,10 @@ export interface Layout { boxes: Box[]; frames: Frame[]; links: Link[]; width: n
 
 const CHAR = 7.2, GAP_X = 18, GAP_Y = 30, PAD = 14, HEAD = 22;
 
+/** Who computes layouts: this thread, or another. */
+export interface Layouts { lay(graph: Graph, folded: Set<string>): Layout | Promise<Layout> }
+export const HERE: Layouts = { lay: (graph, folded) => lay(graph, folded) };
+
 interface Placed { item: GraphNode | Scope; w: number; h: number; x: number; y: number; layer: number; order: number; inner: Placed[] | null }
 
 /** Places for everything that is visible with these scopes folded. */
@@ -198,7 +202,7 @@ export function lay(graph: Graph, folded: Set<string>): Layout {
         const w = Math.min(260, Math.max(64, Math.max(item.title.length, item.shape.length * 0.86) * CHAR + 26));
         return { item, w, h: item.shape ? 40 : 28, x: 0, y: 0, layer: 0, order, inner: null };
       }
-      if (folded.has(item.key)) return { item, w: Math.min(260, Math.max(90, item.name.length * CHAR + 40)), h: 40, x: 0, y: 0, layer: 0, order, inner: null };
+      if (folded.has(item.key)) return { item, w: Math.min(260, Math.max(90, item.name.length * CHAR + 40, scopeText(item).length * CHAR * 0.86 + 26)), h: 40, x: 0, y: 0, layer: 0, order, inner: null };
       const inside = placeScope(item);
       return { item, w: Math.max(inside.w + PAD * 2, item.name.length * CHAR + 40), h: inside.h + PAD + HEAD, x: 0, y: 0, layer: 0, order, inner: inside.placed };
     });
@@ -293,7 +297,7 @@ export function lay(graph: Graph, folded: Set<string>): Layout {
       } else {
         const box: Box = isNode(item)
           ? { key: item.id, x: x + p.x, y: y + p.y, w: p.w, h: p.h, title: item.title, sub: item.shape, node: item, scope: null }
-          : { key: item.key, x: x + p.x, y: y + p.y, w: p.w, h: p.h, title: item.name, sub: `${item.nodes} nodes`, node: null, scope: item };
+          : { key: item.key, x: x + p.x, y: y + p.y, w: p.w, h: p.h, title: item.name, sub: scopeText(item), node: null, scope: item };
         boxes.push(box);
         boxOf.set(box.key, box);
       }
@@ -316,4 +320,39 @@ export function lay(graph: Graph, folded: Set<string>): Layout {
     }
   }
   return { boxes, frames: frames.sort((a, b) => a.scope.depth - b.scope.depth), links, width: whole.w, height: whole.h, boxOf };
+}
+
+// -- a layout between threads -------------------------------------------------------------------------------------------
+
+/** A layout as arrays that can be handed to another thread: nodes and scopes by number and by key. */
+export interface PackedLayout { places: Float32Array; nodes: Int32Array; scopes: string[]; frames: Float32Array; framed: string[]; links: Int32Array; linked: Int32Array; of: Int32Array; width: number; height: number }
+
+export function packLayout(graph: Graph, layout: Layout): PackedLayout {
+  const at = new Map(layout.boxes.map((b, i) => [b, i]));
+  return {
+    places: Float32Array.from(layout.boxes.flatMap((b) => [b.x, b.y, b.w, b.h])), nodes: Int32Array.from(layout.boxes, (b) => b.node?.index ?? -1), scopes: layout.boxes.flatMap((b) => (b.scope ? [b.scope.key] : [])),
+    frames: Float32Array.from(layout.frames.flatMap((f) => [f.x, f.y, f.w, f.h])), framed: layout.frames.map((f) => f.scope.key),
+    links: Int32Array.from(layout.links.flatMap((l) => [at.get(l.from)!, at.get(l.to)!])), linked: Int32Array.from(layout.links.flatMap((l) => l.ids.map((id) => graph.byId.get(id)!.index))),
+    of: Int32Array.from(graph.nodes, (n) => { const box = layout.boxOf.get(n.id); return box ? at.get(box)! : -1; }), width: layout.width, height: layout.height,
+  };
+}
+
+export function unpackLayout(graph: Graph, packed: PackedLayout): Layout {
+  const { places, frames, links, linked } = packed;
+  const boxOf = new Map<string, Box>();
+  let scope = 0;
+  const boxes = Array.from(packed.nodes, (index, i): Box => {
+    const place = { x: places[i * 4]!, y: places[i * 4 + 1]!, w: places[i * 4 + 2]!, h: places[i * 4 + 3]! };
+    const node = graph.nodes[index];
+    if (node) return { key: node.id, ...place, title: node.title, sub: node.shape, node, scope: null };
+    const of = graph.scopes.get(packed.scopes[scope++]!)!;
+    return { key: of.key, ...place, title: of.name, sub: scopeText(of), node: null, scope: of };
+  });
+  for (const box of boxes) boxOf.set(box.key, box);
+  packed.of.forEach((i, n) => { if (i >= 0) boxOf.set(graph.nodes[n]!.id, boxes[i]!); });
+  return {
+    boxes, boxOf, width: packed.width, height: packed.height,
+    frames: packed.framed.map((key, i) => ({ x: frames[i * 4]!, y: frames[i * 4 + 1]!, w: frames[i * 4 + 2]!, h: frames[i * 4 + 3]!, scope: graph.scopes.get(key)! })),
+    links: Array.from({ length: links.length / 2 }, (_, i) => ({ from: boxes[links[i * 2]!]!, to: boxes[links[i * 2 + 1]!]!, ids: [graph.nodes[linked[i * 2]!]!.id, graph.nodes[linked[i * 2 + 1]!]!.id] as [string, string] })),
+  };
 }

@@ -1,25 +1,26 @@
 // A graph on a canvas: zoom, pan, fold, hover, keyboard and a minimap. Only what is in view is drawn, and small things
 // lose their text, so that ten thousand boxes stay smooth. Screen readers get the outline beside it instead.
 import { h, iconButton, perFrame } from './dom';
-import { type Box, type Graph, lay, type Layout } from './graph';
+import { type Box, type Graph, type Layout, type Layouts } from './graph';
 
 export interface CanvasHost {
   chose(key: string | null): void;
   folded(key: string): void;
 }
 
-interface Palette { text: string; soft: string; line: string; box: string; leaf: string; group: string; accent: string; warm: string; ground: string; frame: string }
+interface Palette { text: string; soft: string; line: string; box: string; leaf: string; group: string; accent: string; warm: string; ground: string; broken: string; frame: string }
 
 export class GraphCanvas {
   readonly element: HTMLElement;
   private canvas = h('canvas', { tabindex: 0, role: 'application', 'aria-label': 'Graph. Arrow keys move along the lines, plus and minus zoom, Enter folds. The outline view lists the same.' });
   private map = h('canvas', { class: 'minimap', 'aria-hidden': 'true' });
   private layout: Layout = { boxes: [], frames: [], links: [], width: 0, height: 0, boxOf: new Map() };
-  private graph: Graph | null = null;
   private x = 0;
   private y = 0;
   private zoom = 1;
   private moved = false;
+  private asked = 0; // layouts
+  private wanted: string | null = null; // a box to bring into view when it has a place
   selected: string | null = null;
   marked = new Set<string>();
   /** Nodes that backward has visited at the scrubber's place; null where it is not in use. */
@@ -29,27 +30,37 @@ export class GraphCanvas {
   private paint = perFrame(() => this.draw());
   private grid = new Map<string, Box[]>();
 
-  constructor(private host: CanvasHost) {
+  constructor(private host: CanvasHost, private layouts: Layouts) {
     this.element = h('div', { class: 'graph-canvas' }, this.canvas, this.map, h('div', { class: 'graph-tools' },
       iconButton('plus', 'Zoom in', () => this.scale(1.3)), iconButton('minus', 'Zoom out', () => this.scale(1 / 1.3)), iconButton('fit', 'Fit the graph', () => this.fit())));
     new ResizeObserver(() => { if (!this.moved) this.fit(); this.paint(); }).observe(this.element);
     this.listen();
   }
 
-  /** Show a graph; what was looked at stays where it was. */
+  /** Show a graph; what was looked at stays where it was. The picture follows when its layout is there. */
   show(graph: Graph, folded: Set<string>): void {
-    const fresh = !this.graph || !this.moved;
+    const asked = ++this.asked, made = this.layouts.lay(graph, folded);
+    if (made instanceof Promise) void made.then((layout) => { if (asked === this.asked) this.place(layout); });
+    else this.place(made);
+  }
+
+  private place(layout: Layout): void {
+    const fresh = !this.layout.boxes.length || !this.moved;
     const anchor = this.selected ? this.layout.boxOf.get(this.selected) : undefined;
-    this.graph = graph;
-    this.layout = lay(graph, folded);
+    this.layout = layout;
+    this.hover = null;
     this.index();
     if (fresh) this.fit();
     else if (anchor && this.selected) {
       const now = this.layout.boxOf.get(this.selected);
       if (now) { this.x += (anchor.x - now.x) * this.zoom; this.y += (anchor.y - now.y) * this.zoom; }
     }
+    if (this.wanted) this.reveal(this.wanted);
     this.paint();
   }
+
+  /** The next graph has nothing to do with this one. */
+  forget(): void { this.moved = false; this.selected = this.wanted = null; this.marked = new Set(); this.visited = null; }
 
   /** Boxes by squares of the plane, to find those in view. */
   private index(): void {
@@ -94,6 +105,7 @@ export class GraphCanvas {
   /** Bring a box into view. */
   reveal(key: string): void {
     const box = this.layout.boxOf.get(key);
+    this.wanted = box ? null : key;
     if (!box) return;
     const { clientWidth: w, clientHeight: hgt } = this.element;
     if (this.zoom < 0.5) this.zoom = 0.8;
@@ -210,7 +222,7 @@ export class GraphCanvas {
 
   private colours(): Palette {
     const css = getComputedStyle(document.documentElement), c = (name: string) => css.getPropertyValue(name).trim();
-    return { text: c('--text'), soft: c('--muted'), line: c('--line-strong'), box: c('--raised'), leaf: c('--leaf'), group: c('--group'), accent: c('--accent'), warm: c('--warm'), ground: c('--ground'), frame: c('--line') };
+    return { text: c('--text'), soft: c('--muted'), line: c('--line-strong'), box: c('--raised'), leaf: c('--leaf'), group: c('--group'), accent: c('--accent'), warm: c('--warm'), broken: c('--warm-ground'), ground: c('--ground'), frame: c('--line') };
   }
 
   private mapScale(): number { return Math.min(110 / Math.max(1, this.layout.width), 80 / Math.max(1, this.layout.height)); }
@@ -265,12 +277,14 @@ export class GraphCanvas {
       const passed = this.visited !== null && (box.node ? this.visited.has(box.key) : false);
       g.beginPath();
       if (small) g.rect(box.x, box.y, box.w, box.h); else g.roundRect(box.x, box.y, box.w, box.h, box.node?.kind === 'leaf' ? box.h / 2 : 6);
-      g.fillStyle = passed ? p.warm : box.scope ? p.group : box.node?.kind === 'leaf' ? p.leaf : p.box;
+      g.fillStyle = passed ? p.warm : box.scope ? p.group : box.node?.kind === 'leaf' ? p.leaf : box.node?.kind === 'break' ? p.broken : box.node?.kind === 'guard' ? p.group : p.box;
       g.globalAlpha = this.visited !== null && !passed ? 0.55 : 1;
       g.fill();
       g.lineWidth = on || marked ? 2.4 : box === this.hover ? 1.6 : 1;
-      g.strokeStyle = on ? p.accent : marked ? p.warm : p.line;
+      g.strokeStyle = on ? p.accent : marked || box.node?.kind === 'break' ? p.warm : p.line;
+      if (box.node?.kind === 'guard') g.setLineDash([4, 3]);
       g.stroke();
+      g.setLineDash([]);
       if (!small) {
         g.fillStyle = passed ? p.ground : p.text;
         g.fillText((box.scope ? '▸ ' : '') + box.title, box.x + box.w / 2, box.y + (box.sub ? 14 : box.h / 2), box.w - 12);

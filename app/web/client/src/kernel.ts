@@ -2,6 +2,7 @@
 // known here; events go to one listener.
 import { type FileEntry, type FromWorker, GPU_SEQ, INPUT_BYTES, INPUT_SEQ, SIGINT, SIGUSR1, sharedMemory, type SharedMemory, type Site, type ToWorker } from './shared';
 import type { Json } from './document';
+import { Records } from './records';
 
 export type KernelState = 'off' | 'loading' | 'idle' | 'busy' | 'dead';
 export interface RunRequest { cell: string; revision: number; code: string }
@@ -32,6 +33,8 @@ export class Kernel {
   private requests = 0;
   private generation = 0;
   private uploads: [string, Uint8Array][] = [];
+  measuring = false;
+  readonly records = new Records((generation, event) => { if (generation === this.generation) this.take(event as KernelEvent); });
 
   constructor(private site: Site, private base: string, private listener: Listener, public device: 'auto' | 'cpu' | 'webgpu' = 'auto') {}
 
@@ -53,23 +56,25 @@ export class Kernel {
     if (memory && this.device !== 'cpu' && 'gpu' in navigator) {
       const channel = new MessageChannel();
       this.gpuWorker = new Worker(new URL('./gpu_worker.ts', import.meta.url), { type: 'module', name: 'gpu' });
+      this.gpuWorker.onmessage = ({ data }: MessageEvent<FromWorker>) => { if (generation === this.generation) this.receive(data); };
       this.gpuWorker.postMessage({ shared: memory, port: channel.port2 }, [channel.port2]);
       port = channel.port1;
     }
-    const message: ToWorker = { kind: 'boot', base: this.base, site: this.site, shared: memory, gpu: port, device: this.device, files: this.uploads };
-    worker.postMessage(message, port ? [port] : []);
+    const events = this.records.connect(generation);
+    const message: ToWorker = { kind: 'boot', base: this.base, site: this.site, shared: memory, gpu: port, events, device: this.device, files: this.uploads };
+    worker.postMessage(message, port ? [events, port] : [events]);
   }
 
   private receive(message: FromWorker): void {
     switch (message.kind) {
       case 'progress': this.progress = message; this.listener.changed(); break;
       case 'failed': this.die(message.reason); break;
-      case 'event': this.take(JSON.parse(message.text) as KernelEvent); break;
       case 'tick': {
         const memory = this.shared;
         if (memory) setTimeout(() => { if (Atomics.compareExchange(memory.interrupt, 0, 0, SIGUSR1) === 0) this.wake(memory); }, 12);
         break;
       }
+      case 'lost': this.listener.event({ kind: 'device_lost', reason: message.reason }); break;
       case 'file': {
         const waiting = this.files.get(message.id);
         this.files.delete(message.id);
@@ -81,9 +86,11 @@ export class Kernel {
 
   private take(event: KernelEvent): void {
     switch (event.kind) {
+      case 'failed': this.die(String(event.reason)); return; // behind all that was told before
       case 'ready':
         this.facts = { python: event.python, torch: event.torch, device: event.device };
         this.progress = { step: '', part: 1 };
+        if (this.measuring) this.post({ kind: 'observe', costs: true });
         this.become('idle');
         this.listener.event(event);
         this.next();
@@ -233,6 +240,8 @@ export class Kernel {
 
   /** Ask for the operators of a cell's last run, told as `recording`. */
   askSteps(cell: string): void { this.post({ kind: 'get_recording', request: ++this.requests, cell }); }
+  /** Whether every operator and every kernel is timed, not only the first ones of a cell. */
+  measure(on: boolean): void { this.measuring = on; if (this.state === 'idle' || this.state === 'busy') this.post({ kind: 'observe', costs: on }); }
   /** Ask for facts about the devices, told as `device_info`. */
   askDevice(): void { this.post({ kind: 'ask_device' }); }
 

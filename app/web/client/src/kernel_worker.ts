@@ -11,6 +11,7 @@ type Pyodide = any;
 let pyodide: Pyodide;
 let kernel: any;
 let shared: SharedMemory | null = null;
+let events: MessagePort;
 let base = '';
 let site: Site;
 const post = (message: FromWorker, transfer: Transferable[] = []) => self.postMessage(message, { transfer });
@@ -30,6 +31,7 @@ async function unzip(compressed: ReadableStream<Uint8Array>): Promise<Uint8Array
 const BYTECODE = 'bytecode-of-tapescope';
 const bytecodeKey = (): string => new URL(`${site.bundles.tapescope?.file}.compiled`, base).href;
 let modulesKept = 0;
+let suspends = true; // whether WebAssembly's stack can be switched (JSPI)
 
 /** Compiled modules of this build of the site from an earlier visit, in the form of a bundle; null where there are none. */
 async function keptBytecode(): Promise<Uint8Array | null> {
@@ -163,7 +165,7 @@ const later: { input: ((text: string | null) => void) | null } = { input: null }
 const host = {
   isolated: false,
   webgpu: false,
-  post: (text: string) => post({ kind: 'event', text }),
+  post: (text: string) => events.postMessage(text),
   pending: () => post({ kind: 'tick' }),
   clear_interrupt: () => { if (shared) Atomics.store(shared.interrupt, 0, 0); },
   load_late: loadLate,
@@ -210,6 +212,7 @@ function gpuModule(port: MessagePort | null): Record<string, unknown> {
       ...common,
       synchronous: true,
       commands: (pointer: number, n: number) => { const w = words(pointer, n); send({ kind: 'commands', words: w }, [w.buffer]); },
+      time: (pointer: number, n: number) => { const w = words(pointer, n); send({ kind: 'time', words: w }, [w.buffer]); },
       pipeline: (handle: number, source: string, access: string, n: number, label: string) => send({ kind: 'pipeline', handle, source, access, words: n, label }),
       write: (handle: number, offset: number, pointer: number, n: number) => { const data = bytes(pointer, n); send({ kind: 'write', handle, offset, data }, [data.buffer]); },
       /** 1 with a result, 2 with a problem as JSON, -1 interrupted. */
@@ -236,12 +239,14 @@ function gpuModule(port: MessagePort | null): Record<string, unknown> {
     };
   }
   const executor = new GpuExecutor();
+  executor.onLost = (reason) => post({ kind: 'lost', reason });
   let failure: unknown = null;
   const guarded = (action: () => void) => { try { action(); } catch (error) { failure ??= error; } };
   return {
     ...common,
     synchronous: false,
     commands: (pointer: number, n: number) => guarded(() => executor.run(words(pointer, n))),
+    time: (pointer: number, n: number) => executor.time(words(pointer, n)),
     pipeline: (handle: number, source: string, access: string, n: number, label: string) => guarded(() => executor.pipeline(handle, source, access, n, label)),
     write: (handle: number, offset: number, pointer: number, n: number) => guarded(() => executor.write(handle, offset, bytes(pointer, n))),
     request: async (what: string, argument: string) => {
@@ -267,9 +272,10 @@ async function work(): Promise<void> {
   while (queue.length) {
     const text = queue.shift()!;
     try {
-      await kernel.handle.callPromising(text);
+      // Without stack switching Python cannot wait for what a cell awaits: the event loop of the page does.
+      await (suspends ? kernel.handle.callPromising(text) : kernel.handle_async(text));
     } catch (error) {
-      post({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) });
+      events.postMessage(JSON.stringify({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) }));
       return;
     }
   }
@@ -279,7 +285,7 @@ async function work(): Promise<void> {
 }
 
 async function boot(message: Extract<ToWorker, { kind: 'boot' }>): Promise<void> {
-  ({ base, site, shared } = message);
+  ({ base, site, shared, events } = message);
   const now = Object.entries(site.bundles).filter(([, b]) => !b.late);
   const bundles = Promise.all(now.map(([, bundle]) => fetchBundle(bundle)));
   bundles.catch(() => undefined);
@@ -306,15 +312,17 @@ async function boot(message: Extract<ToWorker, { kind: 'boot' }>): Promise<void>
   if (!shared && host.webgpu && !('Suspending' in WebAssembly)) {
     await pyodide.runPythonAsync('from tapescope.engine.backends.webgpu import browser\nawait browser.open_ahead()');
   }
+  suspends = pyodide._module.jspiSupported === true;
   kernel = await pyodide.runPythonAsync(`
 import sys
 sys.dont_write_bytecode = False
+${!suspends && !shared && host.webgpu ? 'from tapescope.engine.backends.webgpu.browser import open_ahead\nawait open_ahead()' : ''}
 from tapescope.app.kernel.worker import WorkerKernel
 WorkerKernel(${JSON.stringify(message.device)})
 `);
   post({ kind: 'progress', step: 'the kernel', part: 0.9 });
   for (const asked of early.splice(0)) file(asked);
-  await kernel.start.callPromising();
+  if (suspends) await kernel.start.callPromising(); else kernel.start();
   void work();
 }
 

@@ -4,7 +4,7 @@ import { ansiText, joinStream, traceText } from './ansi';
 import { bytesText, h } from './dom';
 import type { Cell, Json, Notebook, Output } from './document';
 import { figureView } from './plot';
-import { inert, markdown } from './sanitize';
+import { inert, latex, markdown } from './sanitize';
 
 export const PLOTLY = 'application/vnd.plotly.v1+json';
 const MAX_PLAIN = 200_000;
@@ -61,7 +61,7 @@ const DRAWERS: [string, Drawer][] = [
   ['image/gif', image('image/gif')],
   ['image/webp', image('image/webp')],
   ['text/markdown', (value) => (typeof value === 'string' ? markdown(value) : null)],
-  ['text/latex', (value) => (typeof value === 'string' ? h('pre', { class: 'text' }, value) : null)],
+  ['text/latex', (value) => (typeof value === 'string' ? latex(value) : null)],
   ['text/plain', (value) => (typeof value === 'string' ? plain(value) : null)],
   ['application/json', (value) => h('pre', { class: 'text' }, JSON.stringify(value, null, 2).slice(0, MAX_PLAIN))],
 ];

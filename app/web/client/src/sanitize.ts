@@ -2,6 +2,7 @@
 // What is left is shown in a shadow root that is clipped to its place, so that its styles reach nothing else.
 import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
+import { formula, formulas, settle, unmarked } from './formula';
 
 const FORBIDDEN = [
   'form', 'input', 'button', 'textarea', 'select', 'option', 'iframe', 'object', 'embed', 'base', 'link', 'meta', 'audio', 'video',
@@ -67,13 +68,23 @@ export function inert(source: string, kind: 'html' | 'svg'): HTMLElement {
   return host;
 }
 
-const marked = new Marked({ gfm: true, breaks: false });
+/** MathML alone: no links, no classes. */
+const mathml = (source: string): DocumentFragment => purifier.sanitize(source, {
+  RETURN_DOM_FRAGMENT: true, USE_PROFILES: { mathMl: true }, FORBID_TAGS: FORBIDDEN, FORBID_ATTR: [...FORBIDDEN_ATTRIBUTES, 'class', 'id', 'href', 'xlink:href', 'name', 'actiontype'], ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false,
+});
+
+/** TeX as it comes in an output, with or without its dollars. */
+export function latex(source: string): HTMLElement {
+  const inner = /^\s*(\${1,2})([\s\S]+)\1\s*$/.exec(source);
+  return formula((inner?.[2] ?? source).trim(), inner?.[1] !== '$', mathml);
+}
 
 /** Markdown as elements in the page's own style: no classes, ids or styles of its own survive. */
 export function markdown(source: string): HTMLElement {
   const element = document.createElement('div');
   element.className = 'markdown';
-  const html = marked.parse(source, { async: false });
+  const found: { tex: string; display: boolean }[] = [];
+  const html = new Marked({ gfm: true, breaks: false }, formulas(found)).parse(unmarked(source), { async: false });
   const clean = purifier.sanitize(html, {
     RETURN_DOM_FRAGMENT: true, USE_PROFILES: { html: true }, FORBID_TAGS: [...FORBIDDEN, 'style', 'svg', 'math'],
     FORBID_ATTR: [...FORBIDDEN_ATTRIBUTES, 'class', 'id', 'style', 'name'], ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false,
@@ -87,6 +98,7 @@ export function markdown(source: string): HTMLElement {
     list.replaceWith(box);
     box.append(list);
   }
+  settle(clean, found, mathml);
   element.append(clean);
   return element;
 }

@@ -1,4 +1,6 @@
-// What page, Python worker and GPU worker agree on: the layout of shared memory and the messages between them.
+// What the page and its workers agree on: the layout of shared memory and the messages between them.
+import type { Json } from './document';
+import type { PackedLayout } from './graph';
 
 /** Indices into the shared Int32Array `control`. */
 export const GPU_SEQ = 0, GPU_STATUS = 1, GPU_BYTES = 2, GPU_REQUEST = 3, INPUT_SEQ = 4, INPUT_BYTES = 5;
@@ -21,11 +23,12 @@ export interface Site {
   bundles: Record<string, Bundle>;
   examples: { id: string; title: string; file: string; recording: string; summary: string }[];
   files: string[];
+  docs?: boolean; // whether the documentation is part of the site
 }
 
 /** Page to Python worker. */
 export type ToWorker =
-  | { kind: 'boot'; base: string; site: Site; shared: SharedMemory | null; gpu: MessagePort | null; device: string; files: [string, Uint8Array][] }
+  | { kind: 'boot'; base: string; site: Site; shared: SharedMemory | null; gpu: MessagePort | null; events: MessagePort; device: string; files: [string, Uint8Array][] }
   | { kind: 'command'; text: string }
   | { kind: 'interrupt' }
   | { kind: 'input'; text: string | null }
@@ -33,17 +36,30 @@ export type ToWorker =
 
 /** Python worker to page. */
 export type FromWorker =
-  | { kind: 'event'; text: string }
   | { kind: 'progress'; step: string; part: number }
   | { kind: 'tick' }
+  | { kind: 'lost'; reason: string }
   | { kind: 'failed'; reason: string }
   | { kind: 'file'; id: number; error?: string; list?: FileEntry[]; data?: Uint8Array };
 
 export interface FileEntry { path: string; bytes: number; folder: boolean }
 
+/** Page to records worker. */
+export type ToRecords =
+  | { kind: 'kernel'; generation: number; port: MessagePort }
+  | { kind: 'drawn' }
+  | { kind: 'lay'; request: number; number: number; folded: string[] };
+
+/** Records worker to page. */
+export type FromRecords =
+  | { kind: 'part'; generation: number; list: unknown[] }
+  | { kind: 'event'; generation: number; event: Json }
+  | { kind: 'layout'; request: number; layout: PackedLayout | null };
+
 /** Python worker to GPU worker. */
 export type ToGpu =
   | { kind: 'commands'; words: Uint32Array }
+  | { kind: 'time'; words: Uint32Array }
   | { kind: 'pipeline'; handle: number; source: string; access: string; words: number; label: string }
   | { kind: 'write'; handle: number; offset: number; data: Uint8Array }
   | { kind: 'request'; id: number; what: string; argument: string };
