@@ -2,7 +2,8 @@
 
     torch.tapescope.view(loss)                  # the tape, drawn wherever a notebook shows objects
     torch.tapescope.view(loss).save("tape.svg") # or .dot, .txt, .json
-    torch.tapescope.view(compiled)              # what compile captured, and its kernels
+    torch.tapescope.view(compiled)              # what compile captured
+    torch.tapescope.view(compiled).kernels()    # what was generated from it
     torch.tapescope.failed()                    # the tape up to the operator that failed last
     torch.tapescope.advice()                    # what to try after the last error
 
@@ -59,6 +60,14 @@ class View:
     def text(self) -> str:
         """The outline as plain text."""
         return self._written("txt")
+
+    def kernels(self) -> View:
+        """The generated kernels of a captured function, in launch order. Raises ValueError for any other view."""
+        if self.kind == "kernels":
+            return self
+        if self.kind != "capture":
+            raise ValueError(f"a {self.kind} has no kernels: give a compiled function or an explanation to view()")
+        return View("kernels", self.data)
 
     def save(self, path: Any) -> Path:
         """Write the picture to a file whose ending says as what: .svg, .dot, .txt or .json. Returns the path.

@@ -11,7 +11,7 @@ from typing import Any
 
 from .browse import GraphView
 from .capture import build_capture
-from .kernels import build_kernels
+from .kernels import build_kernels, kernels_of
 from .model import Graph
 from .modules import build_module
 from .svg_style import Theme
@@ -49,7 +49,7 @@ def capture_bundle(capture: Mapping[str, Any], text: str) -> dict[str, Any]:
 
 
 def kernels_bundle(kernels: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """The same of a list of kernels (`engine.observe.kernels_json`)."""
+    """The same of a list of kernels (`engine.observe.kernels_json`), or of those in a capture."""
     return _bundle("kernels", kernels, text)
 
 
@@ -74,7 +74,10 @@ def write(kind: str, data: Mapping[str, Any], ending: str, *, theme: Theme = "au
 
 def _bundle(kind: str, data: Mapping[str, Any], text: str) -> dict[str, Any]:
     mime, build = BUILDERS[kind]
-    return {"image/svg+xml": GraphView(build(data)).svg(), "text/plain": text, mime: data}
+    picture = GraphView(build(data)).svg()
+    if kind == "kernels" and isinstance(data, Mapping) and "kernels" not in data:  # those of a capture
+        data = kernels_of(data)
+    return {"image/svg+xml": picture, "text/plain": text, mime: data}
 
 
 def _newest(snapshot: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -516,6 +516,14 @@ def build_scopes(nodes: Sequence[Node], scope_facts: ScopeFacts) -> tuple[dict[s
             self.call = calls[path]
             self.items: list[Item] = []
             self.facts = NO_FACTS
+            self.numbered: set[int] = set()  # the children of a sequence that have run, and the one that ran last
+            self.last = -1
+
+        def begins_again(self, child: Outer) -> bool:
+            """Whether a child says that this is another call: in a sequence, one that has run comes after a later one."""
+            if self.outer.kind != "module" or child.kind != "module" or not _is_number(child.name):
+                return False
+            return int(child.name) < self.last and int(child.name) in self.numbered
 
     calls: Counter[str] = Counter({ROOT: 1})
     everything = _Open(ROOT, "", Outer("root", ""), None, 0)
@@ -533,6 +541,8 @@ def build_scopes(nodes: Sequence[Node], scope_facts: ScopeFacts) -> tuple[dict[s
         keep = 0
         while keep < len(chain) and keep + 1 < len(stack) and stack[keep + 1].outer == chain[keep]:
             keep += 1
+        if 0 < keep < len(chain) and stack[keep].begins_again(chain[keep]):
+            keep -= 1
         for left in stack[keep + 1 :]:
             left.stop = index
         del stack[keep + 1 :]
@@ -542,6 +552,9 @@ def build_scopes(nodes: Sequence[Node], scope_facts: ScopeFacts) -> tuple[dict[s
             if scope_facts:
                 scope.facts = scope_facts.get(chain[:depth]) or scope_facts.get(outer, NO_FACTS)
             stack[-1].items.append(Item("scope", scope.id))
+            if outer.kind == "module" and _is_number(outer.name):
+                stack[-1].last = int(outer.name)
+                stack[-1].numbered.add(stack[-1].last)
             stack.append(scope)
             opened.append(scope)
         stack[-1].items.append(Item("node", node.id))
@@ -555,6 +568,10 @@ def build_scopes(nodes: Sequence[Node], scope_facts: ScopeFacts) -> tuple[dict[s
         )
         for s in opened
     }, scope_of  # fmt: skip
+
+
+def _is_number(name: str) -> bool:
+    return len(name) < 10 and name.isascii() and name.isdecimal()
 
 
 def _unused(path: str, calls: Counter[str], used: set[str]) -> str:

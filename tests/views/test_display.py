@@ -5,10 +5,13 @@ import subprocess
 import sys
 from importlib.metadata import entry_points
 
+import pytest
+from views import captured
 from views.recorded import Recorder, load
 
-from tapescope.engine.observe import TAPE_MIME
-from tapescope.graphviz_views.display import MAX_EMBEDDED, mimebundle
+from tapescope import engine as torch
+from tapescope.engine.observe import KERNELS_MIME, TAPE_MIME
+from tapescope.graphviz_views.display import MAX_EMBEDDED, kernels_bundle, mimebundle
 
 
 def test_bundle():
@@ -19,6 +22,17 @@ def test_bundle():
     assert bundle["image/svg+xml"].startswith("<svg")
     assert bundle[TAPE_MIME] == tape
     json.dumps(bundle)
+
+
+def test_the_kernels_of_a_capture():
+    bundle = kernels_bundle(captured.training_step(), "kernels")
+    records = bundle[KERNELS_MIME]
+    assert [k["segment"] for k in records["kernels"]] == ["0"] * 4 and "k1_gelu_add" in bundle["image/svg+xml"]
+    view = torch.tapescope.view(captured.training_step())
+    assert view.kind == "capture" and "k1_gelu_add" in view.kernels().text() and "enter" not in view.kernels().text()
+    assert view.kernels().kernels().svg() == view.kernels().svg()
+    with pytest.raises(ValueError, match="a tape has no kernels"):
+        torch.tapescope.view(load("mlp")).kernels()
 
 
 def test_the_engine_finds_it_by_name():

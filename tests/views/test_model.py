@@ -119,3 +119,19 @@ def test_bytes_of_tensors():
     assert TensorFacts((2, 3), "float16").bytes == 12
     assert TensorFacts((), "int64").bytes == 8
     assert TensorFacts((2,), "posit8").bytes is None
+
+
+def test_a_sequence_that_begins_again_is_another_call():
+    r = Recorder()
+    for module in ("Sequential.0", "Sequential.1", "Sequential.2", "Sequential.0", "Sequential.2", "Sequential.0"):
+        r.op("mul", [], [1], module)
+    graph = build_tape(r.snapshot())
+    assert [s.id for s in graph.scopes.values() if s.path == "Sequential"] == [
+        "Sequential",
+        "Sequential#2",
+        "Sequential#3",
+    ]
+    r = Recorder()
+    for module in ("net.layers.2", "net.layers.1", "net", "net.layers.1", "net.layers.0", "net.layers.x"):  # no restart
+        r.op("mul", [], [1], module)
+    assert [s.call for s in build_tape(r.snapshot()).scopes.values() if s.name == "layers"] == [1, 2]
