@@ -71,8 +71,14 @@ def tapescope(gm: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., A
 
 def configured(backend: str | Backend, mode: str | None, check: bool) -> Backend:
     """A backend with the mode and the check that were asked for, where it has such; raises ValueError for an unknown mode."""
-    if backend != "tapescope":
-        return lookup_backend(backend)
-    from .lower.backend import Choices, backend_with
+    if backend == "tapescope":
+        from .lower.backend import Choices, backend_with
 
-    return backend_with(Choices(mode or "default", check))
+        found: Backend = backend_with(Choices(mode or "default", check))
+    else:
+        found = lookup_backend(backend)
+    if not check:
+        return found
+    from .checking import SAME_KERNELS, checked
+
+    return checked(found, backend in SAME_KERNELS)

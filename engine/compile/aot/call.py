@@ -19,6 +19,10 @@ from ...state import state
 from ...tensor import Tensor
 
 
+_COPIED = tuple(n for n in TapeNode.__slots__ if n not in ("__weakref__", "forward_trace"))
+"""What a node that was just made has."""
+
+
 class Boundary(TapeNode):
     """Stands for the history of an input that is no leaf."""
 
@@ -54,10 +58,9 @@ class CompiledFunctionBackward(TapeNode):
     def twin(self, edges: tuple[Any, ...]) -> CompiledFunctionBackward:
         """A node of the same call, at the same place in the source."""
         out: CompiledFunctionBackward = object.__new__(CompiledFunctionBackward)
-        out.op = out._before = out._after = out._dict = out._tensor_hooks = out._retained = out.plan = None
+        for name in _COPIED:
+            setattr(out, name, getattr(self, name))
         out.edges, out.sequence_nr = edges, next(_sequence)
-        out.module, out._code, out._offset = self.module, self._code, self._offset
-        out.saved = out.statics = out.input_metas = ()
         if hasattr(self, "forward_trace"):
             out.forward_trace = self.forward_trace
         return out

@@ -16,6 +16,7 @@ from ...autograd.op_node import Saved
 from ...random import GENERATORS, Generator, default_generator
 from ...state import state
 from ...tensor import Tensor, gradient_edge
+from ..checking import Mismatch
 from ..fake import is_symbolic
 from ..graph import GraphModule, Node
 from .call import Call, SpentBackward
@@ -121,6 +122,8 @@ class Variant:
         drawn = _generators(given) if self.random else ()
         try:
             made = self.forward(*flat)
+        except Mismatch:
+            raise
         except Exception as error:
             for generator, kept in drawn:
                 generator.load_state_bytes(kept)

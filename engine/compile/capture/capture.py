@@ -14,17 +14,20 @@ from typing import Any
 from ...autograd.node import ENGINE_FOLDER
 from ...device import get_default_device
 from ...dtypes import get_default_dtype
+from ...nn.module import Module
 from ...observe import Source as Place_
 from ...observe import characters
 from ...random import default_generator
 from ...state import state as engine_state
 from ..breaks import BREAKS, BackendCompilerFailed, describe
+from ..checking import Mismatch
 from ..fake import SymFloat, SymInt
 from ..graph import effects
 from ..graph.purity import is_random
 from ..interpreter.frame import Control, Frame, Returned
 from ..interpreter.loop import Interpreter
 from . import tape
+from .calls import paths_below
 from .codegen import Writer
 from .domain import SymbolicDomain
 from .involved import involved
@@ -104,6 +107,9 @@ class Capture:
         self.frame = symbolic_chain(
             frame, lambda v, i: self.world.slot(v, sources.slot(i, labels[i])), lambda: Note(0, module)
         )
+        outermost = list(frame.chain())[-1]
+        if module and outermost.locals and isinstance(outermost.locals[0], Module):
+            self.domain.paths = paths_below(outermost.locals[0], module)
         first = next(iter(reversed(list(self.frame.chain()))))
         if first.ip == 0 and first.function is not None and first.closure:
             first.closure = self.domain.brought_closure(first.function)
@@ -114,7 +120,8 @@ class Capture:
         """The user's source range that runs now, and the path of the module."""
         frame = self.domain.where or self.domain.now
         module = frame.note.module if frame is not None and frame.note is not None else ""
-        return source_of(frame), module
+        # Code that runs nested, within one instruction, is not linked to the frame that runs it.
+        return source_of(frame if _users(frame) else self.domain.now), module
 
     # -- running --------------------------------------------------------------------------------
 
@@ -212,6 +219,11 @@ class Again(Exception):
     def __init__(self, step: int, stop: Stop) -> None:
         super().__init__(str(stop))
         self.step, self.stop = step, stop
+
+
+def _users(frame: Frame | None) -> bool:
+    """Whether code of the user is in a chain of frames."""
+    return frame is not None and any(not f.code.co_filename.startswith(ENGINE_FOLDER) for f in frame.chain())
 
 
 def source_of(frame: Frame | None) -> Place_ | None:
@@ -431,8 +443,8 @@ def failed_run(entry: Entry, error: Exception, random_state: Any) -> None:
     """
     gm = entry.graph
     at = gm.node_of(error)
-    if at is None and entry.foreign:
-        return  # it is no operator of the graph that raised, but the user's backend
+    if (at is None and entry.foreign) or isinstance(error, Mismatch):
+        return  # it is no operator of the graph that raised, but the user's backend, or the check of a result
     for node in gm.graph:
         if node is at:
             break
