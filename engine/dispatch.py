@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import dtypes, module_path
-from .autograd.node import Edge, call_site, resolve_source
+from .autograd.node import Edge, call_site, module_at, resolve_source
 from .autograd.op_node import record
 from .dtypes import BOOL, COMPLEX, FLOATING, INTEGRAL
 from .observe import Meta, OpRecorded, bus
@@ -260,13 +260,14 @@ def _finish(op: Op, tensors: tuple[Any, ...], statics: tuple[Any, ...], outputs:
 
 def tell(op: Op, tensors: tuple[Any, ...], outputs: tuple[Any, ...], node: Any) -> None:
     """Publish one operator call on the bus."""
+    site = call_site(2)
     bus.publish(
         OpRecorded(
             op.name,
             tuple(meta_of(t) for t in tensors if isinstance(t, Tensor)),
             tuple(meta_of(o) for o in outputs),
-            module_path.current,
-            resolve_source(*call_site(2)),
+            module_at(*site, module_path.current),
+            resolve_source(*site),
             node.sequence_nr if node is not None else None,
         )
     )

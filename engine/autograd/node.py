@@ -30,10 +30,38 @@ def call_site(depth: int = 1) -> tuple[CodeType | None, int]:
     frame = sys._getframe(depth)
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(ENGINE_FOLDER):
+        name = code.co_filename
+        if not name.startswith(ENGINE_FOLDER) or name.startswith(GRAPHS):
             return code, frame.f_lasti
         frame = frame.f_back  # type: ignore[assignment]
     return None, 0
+
+
+GRAPHS = ENGINE_FOLDER + "generated/graph_"
+"""How the file names of printed graphs begin: their lines stand for lines of the user, which whoever printed them knows."""
+
+Lines = Callable[[int], tuple[Source | None, str]]
+_printed: weakref.WeakKeyDictionary[CodeType, Lines] = weakref.WeakKeyDictionary()
+
+
+def graph_printed(code: CodeType, lines: Lines) -> None:
+    """Say where the lines of a printed graph come from: `lines(number)` is (source, module path)."""
+    _printed[code] = lines
+
+
+def graph_site(code: CodeType, offset: int) -> tuple[Source | None, str]:
+    """Source and module path behind an instruction of a printed graph; (None, "") for any other code."""
+    lines = _printed.get(code) if code.co_filename.startswith(GRAPHS) else None
+    place = next(itertools.islice(code.co_positions(), offset // 2, None), None) if lines is not None else None
+    if lines is None or place is None or place[0] is None:
+        return None, ""
+    return lines(place[0])
+
+
+def module_at(code: CodeType | None, offset: int, current: str) -> str:
+    """The module path of an operator: `current`, and within a printed graph that of its line."""
+    inner = graph_site(code, offset)[1] if code is not None and code.co_filename.startswith(GRAPHS) else ""
+    return f"{current}.{inner}" if current and inner else inner or current
 
 
 _PLACES = 20_000
@@ -51,6 +79,8 @@ def resolve_source(code: CodeType | None, offset: int) -> Source | None:
     known = _places.get((id(code), offset))
     if known is not None and known[0] is code:
         return known[1]
+    if code.co_filename.startswith(GRAPHS):
+        return graph_site(code, offset)[0]
     place = next(itertools.islice(code.co_positions(), offset // 2, None), None)
     if place is None or place[0] is None:
         found = Source(code.co_filename, code.co_firstlineno, code.co_firstlineno, 0, 0, code.co_qualname)
@@ -90,8 +120,8 @@ class Node:
     """One entry of the tape. `next_functions` are the edges, `name()` PyTorch's name of it."""
 
     __slots__ = (
-        "__weakref__", "_after", "_before", "_code", "_dict", "_offset", "_retained", "_tensor_hooks", "edges", "forward_trace", "input_metas",
-        "module", "op", "outputs", "plan", "saved", "sequence_nr", "statics",
+        "__weakref__", "_after", "_before", "_code", "_dict", "_module", "_offset", "_retained", "_tensor_hooks", "edges", "forward_trace",
+        "input_metas", "op", "outputs", "plan", "saved", "sequence_nr", "statics",
     )  # fmt: skip
 
     op: Op | None
@@ -103,7 +133,7 @@ class Node:
         self.op = op
         self.edges = edges
         self.sequence_nr = next(_sequence)
-        self.module = module_path.current
+        self._module = module_path.current
         self._code, self._offset = call_site(2)
         self._before: list[Callable[..., Any]] | None = None
         self._after: list[Callable[..., Any]] | None = None
@@ -137,6 +167,11 @@ class Node:
     def source(self) -> Source | None:
         """Where in the user's code the operator was called."""
         return resolve_source(self._code, self._offset)
+
+    @property
+    def module(self) -> str:
+        """The dotted path of the module in which the operator was called; "" outside of modules."""
+        return module_at(self._code, self._offset, self._module)
 
     @property
     def metadata(self) -> dict[Any, Any]:

@@ -463,7 +463,11 @@ def test_caught_error_is_a_break_under_fullgraph() -> None:
 
 def test_values_involved_in_a_break() -> None:
     seen: dict[str, tuple[str, ...]] = {}
-    stop = bus.subscribe(lambda r: seen.update({r.break_id: r.values}), ["graph_break"])
+
+    def note(record: Any) -> None:
+        seen[record.break_id] = record.values
+
+    stop = bus.subscribe(note, ["graph_break"])
     try:
 
         def f(x: Any, name: str, more: Any) -> Any:
@@ -484,7 +488,11 @@ def test_values_involved_in_a_break() -> None:
 
 def test_columns_count_characters() -> None:
     seen: list[Any] = []
-    stop = bus.subscribe(lambda r: seen.append(r.source), ["graph_break"])
+
+    def note(record: Any) -> None:
+        seen.append(record.source)
+
+    stop = bus.subscribe(note, ["graph_break"])
     try:
 
         def f(x: Any) -> Any:
@@ -499,3 +507,61 @@ def test_columns_count_characters() -> None:
     source = z[0].grad_fn.source
     line = Path(source.file).read_text(encoding="utf-8").splitlines()[source.line - 1]
     assert line[source.column : source.end_column] == "y * 2"
+
+
+def test_tape_of_a_compiled_call_names_the_users_lines_and_modules() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+            self.head = nn.Linear(4, 2)
+
+        def forward(self, x: Any) -> Any:
+            y = self.body(x)
+            return self.head(y) * 2
+
+    class Outer(nn.Module):
+        def __init__(self, inner: Any) -> None:
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, x: Any) -> Any:
+            return self.inner(x).sum()
+
+    def places(t: Any) -> list[Any]:
+        found, todo, seen = [], [t.grad_fn], set()
+        while todo:
+            n = todo.pop()
+            if n in seen:
+                continue
+            seen.add(n)
+            if n.op is not None:
+                found.append((n.name(), n.module, n.source))
+            todo += [e[0] for e in n.edges if e is not None]
+        return found
+
+    m, x = Net(), torch.randn(2, 3)
+    compiled = torch.compile(m, backend="eager")
+    assert places(compiled(x)) == places(m(x))
+    assert {"Net.body.0", "Net.body.1", "Net.head", "Net"} == {p[1] for p in places(compiled(x))}
+
+    def f(x: Any) -> Any:
+        return m(x).sum() + torch.func.vmap(lambda r: (r * 2).sum())(x).sum()
+
+    x.requires_grad_()
+    g = torch.compile(f, backend="eager")
+    assert places(g(x)) == places(f(x))
+    seen: list[Any] = []
+
+    def note(record: Any) -> None:
+        seen.append((record.op, record.module, record.source))
+
+    stop = bus.subscribe(note, ["op"])
+    try:
+        f(x)
+        eager, seen[:] = list(seen), []
+        g(x)
+    finally:
+        stop()
+    assert seen == eager
+    assert "Outer.Net.body.0" in {p[1] for p in places(Outer(compiled)(x))}

@@ -431,14 +431,17 @@ class Calls(NativeCalls, LeafCalls):
         real = obj.real if type(obj) is Obj else obj
         label = type(real).__name__
         if not outer:
-            self.paths = (
-                {id(m): f"{label}.{n}" if n else label for n, m in real.named_modules()} if type(obj) is Obj else {}
-            )
+            self.paths = paths_below(real, label) if type(obj) is Obj else {}
             self.paths.setdefault(id(real), label)
             return label
         return self.paths.get(id(real)) or f"{outer}.{label}"
 
     paths: dict[int, str] = {}
+
+
+def paths_below(module: Module, label: str) -> dict[int, str]:
+    """The dotted paths of a module and all below it, by identity."""
+    return {id(m): f"{label}.{n}" if n else label for n, m in module.named_modules()}
 
 
 class _Instance:

@@ -10,12 +10,18 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from ...autograd.node import ENGINE_FOLDER
+from ...autograd.node import ENGINE_FOLDER, graph_printed
+from ...observe import Source
 from .graph import Graph
 from .node import Node
 from .printing import PythonCode
 
 _numbers = itertools.count()
+
+
+def _origin(node: Node | None) -> tuple[Source | None, str]:
+    """Where the user called the operator of a node, and in which module."""
+    return (node.meta.get("source"), node.meta.get("module") or "") if node is not None else (None, "")
 
 
 class GraphModule:
@@ -72,7 +78,10 @@ class GraphModule:
         """The compiled function, bound to this module."""
         function: Callable[..., Any] | None = self._function
         if function is None:
-            function = self._function = self._python().function(self.filename).__get__(self)
+            plain = self._python().function(self.filename)
+            lines = self._python().lines
+            graph_printed(plain.__code__, lambda number: _origin(lines.get(number)))
+            function = self._function = plain.__get__(self)
         assert function is not None
         return function
 
