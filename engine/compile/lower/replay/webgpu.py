@@ -24,7 +24,8 @@ from ..loops.index import evaluate, ix
 from ..loops.scalar import CODES, NUMPY
 from ..print_c.program import notes
 from ..print_wgsl.product import Operand, Product, print_product
-from ..print_wgsl.text import Printed, Printer
+from ..print_wgsl.rows import row_printer
+from ..print_wgsl.text import Printed
 from ..schedule.anchors import affine
 from ..schedule.fuse import bare
 from ..schedule.matrices import separable
@@ -56,9 +57,8 @@ class GpuSegment(Outputs):
         for k, step in enumerate(assembly.steps):
             if step.kind == "kernel":
                 assert step.kernel is not None
-                self.printed[k] = Printer(
-                    step.kernel, self._code, note, f"k{k}_{step.kernel.name.split('_', 1)[-1]}"
-                ).print()
+                name = f"k{k}_{step.kernel.name.split('_', 1)[-1]}"
+                self.printed[k] = row_printer(step.kernel, self._code, note, name, self.lanes).print()
             elif step.kind == "product" and self.lanes:
                 made = self._print_product(k, step, note)
                 if made is not None:
