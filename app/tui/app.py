@@ -48,6 +48,7 @@ class TapescopeApp(Serial):
     TITLE = "Tapescope"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: list[BindingType] = []
+    COMMANDS = set()  # the library's own: ours stand in the table of actions
 
     CSS = """
     ToastRack { margin-bottom: 2; }

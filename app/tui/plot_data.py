@@ -20,6 +20,8 @@ __all__ = ["DRAWN", "Figure", "Panel", "Trace", "read_figure"]
 DRAWN = ("scatter", "scattergl", "bar", "histogram", "heatmap", "contour", "image")
 """The trace types that are drawn."""
 
+_MOST_PIXELS = 400
+
 _CODES = {"i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q", "f4": "f", "f8": "d"}
 _TAG = re.compile(r"<br\s*/?>|<[^>]{1,100}>")
 
@@ -135,12 +137,18 @@ def read_figure(figure: Any) -> Figure:
         if not isinstance(raw, dict) or raw.get("visible") in (False, "legendonly"):
             continue
         kind = str(raw.get("type", "scatter"))
-        if kind not in DRAWN or (kind == "image" and "z" not in raw):
+        if kind not in DRAWN or (kind == "image" and not _pixels(raw)[0]):
             left_out.append(kind)
             continue
         names = _axis_name("x", raw.get("xaxis")), _axis_name("y", raw.get("yaxis"))
         if names not in panels:
             x_axis, y_axis = (_dictionary(layout.get(name)) for name in names)
+            if kind == "image":  # as plotly has it where the figure says nothing: the first row above, pixels square
+                y_axis = {
+                    "scaleanchor": names[0],
+                    **({} if y_axis.get("range") else {"autorange": "reversed"}),
+                    **y_axis,
+                }
             panels[names] = Panel(_domain(x_axis), _domain(y_axis), x_axis, y_axis)
         panels[names].traces.append(_trace(kind, raw, slot))
     merged = _share_overlays(list(panels.values()))
@@ -157,6 +165,8 @@ def _trace(kind: str, raw: dict[str, Any], slot: int) -> Trace:
         kind = "scatter"
     if kind == "contour":
         kind = "heatmap"
+    if kind == "image":
+        z, x, y = _pixels(raw)
     rows = [row for row in z if isinstance(row, list)]
     return Trace(
         kind,
@@ -168,6 +178,29 @@ def _trace(kind: str, raw: dict[str, Any], slot: int) -> Trace:
         slot,
         raw.get("showlegend") is not False and bool(raw.get("name")),
     )
+
+
+def _pixels(raw: dict[str, Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    """The rows of an image, and the places of its columns and rows; all empty where it holds none that is drawn.
+
+    Pixels come as numbers in `z`, or as a PNG in `source` (as `plotly.express.imshow` writes it).  No screen shows more
+    than some hundred: of a larger image some are left out.
+    """
+    source = raw.get("source")
+    z: Any = [row for row in values_of(raw.get("z")) if isinstance(row, list)]
+    if not z and isinstance(source, str) and source.startswith("data:image/png;base64,"):
+        from .image_view import CannotDecode, decode_png
+
+        try:
+            z = decode_png(base64.b64decode(source.partition(",")[2]))
+        except (CannotDecode, binascii.Error, ValueError):
+            return [], [], []
+    down, across = len(z), len(z[0]) if len(z) else 0
+    by, along = -(-down // _MOST_PIXELS) or 1, -(-across // _MOST_PIXELS) or 1
+    x, y = _steps(raw, "x", across)[::along], _steps(raw, "y", down)[::by]
+    if isinstance(z, list):
+        return [row[::along] for row in z[::by]], x, y
+    return z[::by, ::along].tolist(), x, y
 
 
 def _steps(raw: dict[str, Any], letter: str, count: int) -> list[Any]:

@@ -110,6 +110,7 @@ class Session:
         self._restarting = False
         self._measuring = False
         self._switched: str | None = None
+        self._asked: m.InputRequest | None = None
 
     # -- state --------------------------------------------------------------------------------------
 
@@ -281,8 +282,12 @@ class Session:
         return self._requests
 
     def answer(self, text: str) -> None:
-        """Answer an `InputRequest`."""
+        """Answer an `InputRequest`. Question and answer stay among what the cell printed; a password does not."""
+        asked, self._asked = self._asked, None
         self.kernel.send(m.InputReply(text))
+        if asked is not None and (cell := self._find(asked.cell)) is not None:
+            outputs.append_stream(cell, "stdout", f"{asked.prompt}{'········' if asked.password else text}\n")
+            self.notebook.outputs_changed(cell.id)
 
     # -- events -------------------------------------------------------------------------------------
 
@@ -450,7 +455,7 @@ class Session:
         update.documentation = event
 
     def _on_input_request(self, event: m.InputRequest, update: Update, changed: dict[str, None]) -> None:
-        update.input_request = event
+        update.input_request = self._asked = event
 
     def _on_died(self, event: m.Died, update: Update, changed: dict[str, None]) -> None:
         self._restarting = False

@@ -69,7 +69,8 @@ def _kernel_text(facts: StatusFacts) -> tuple[str, str]:
         return f"{spin} running {facts.running}, {took}{rest}", "accent"
     if kernel.state == "busy":
         return "● busy", "accent"
-    return (f"○ idle, {facts.failed} failed (E)", "error") if facts.failed else ("○ idle", "success")
+    keys = "Esc E" if facts.mode == "edit" else "E"
+    return (f"○ idle, {facts.failed} failed ({keys})", "error") if facts.failed else ("○ idle", "success")
 
 
 def compose_status(facts: StatusFacts, width: int, look: Look) -> Text:

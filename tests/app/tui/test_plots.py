@@ -7,6 +7,7 @@ import json
 import math
 import struct
 
+import numpy as np
 import plotly.graph_objects as go
 import plotly.io
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plotly.subplots import make_subplots
 
+from tapescope.app.tui.graphics import png
 from tapescope.app.tui.plot_data import read_figure, values_of
 from tapescope.app.tui.plot_draw import draw
 from tapescope.app.tui.plot_scale import Scale, nice_ticks, number_text
@@ -215,3 +217,19 @@ def test_scales_are_monotonous():
     assert back.at(0) > back.at(10)
     assert Scale([1, 1]).at(1) == pytest.approx(0.5)
     assert Scale([]).ticks(4)
+
+
+def test_an_image_is_drawn_the_right_way_up():
+    """`plotly.express.imshow` writes pixels as a PNG: the first row is above, pixels are square; a broken one is named."""
+    pixels = np.zeros((4, 4, 3), dtype=np.uint8)
+    pixels[0] = 255
+    source = "data:image/png;base64," + base64.b64encode(png(pixels)).decode()
+    drawn = [line for line in draw({"data": [{"type": "image", "source": source}]}, 60, LOOK, 14) if "▀" in line.plain]
+    assert abs(drawn[0].plain.count("▀") - 2 * len(drawn)) <= 1
+
+    def colours(line):
+        return {s.style.color.triplet.hex for s in line.spans if s.style.color is not None and s.style.color.triplet}
+
+    assert "#ffffff" in colours(drawn[0]) and "#ffffff" not in colours(drawn[-1])
+    broken = lines({"data": [{"type": "image", "source": source[:40]}]})
+    assert "image traces are not drawn" in " ".join(broken)

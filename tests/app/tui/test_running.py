@@ -218,6 +218,7 @@ async def test_a_cell_may_ask_for_input(open_app):
         await user.sees("asks for input")
         await user.type("Ada\n")
         await user.sees("hello Ada")
+        assert "Your name? Ada" in user.text  # as a terminal would show it
 
 
 async def test_names_are_completed_from_the_kernel(open_app):
