@@ -116,6 +116,7 @@ class KernelCore:
         self._memory = memory
         self._forget_figures = figures.install(self._show_figure)
         self._outside: dict[str, Any] | None = None
+        self._failure: BaseException | None = None
 
     # -- the way out ----------------------------------------------------------------------------------
 
@@ -172,19 +173,27 @@ class KernelCore:
                 self._tell_device(command.switch)
 
     def _execute(self, command: Execute) -> None:
-        with self._running(command) as end:
-            end.status, end.failure = self.shell.run(command.cell, command.revision, command.code, command.store)
+        began = self._begin(command)
+        try:
+            status, self._failure = self.shell.run(command.cell, command.revision, command.code, command.store)
+        except BaseException as error:  # an interrupt between two steps of the user's code, where IPython does not look
+            status = self._broke_off(error)
+        self._end(command, began, status)
 
     async def execute_async(self, command: Execute) -> None:
         """Run a cell on an event loop that is running already; `await` in the cell is left to it."""
-        with self.active(), self._running(command) as end:
-            end.status, end.failure = await self.shell.run_async(
-                command.cell, command.revision, command.code, command.store
-            )
+        with self.active():
+            began = self._begin(command)
+            try:
+                status, self._failure = await self.shell.run_async(
+                    command.cell, command.revision, command.code, command.store
+                )
+            except BaseException as error:
+                status = self._broke_off(error)
+            self._end(command, began, status)
 
-    @contextmanager
-    def _running(self, command: Execute) -> Iterator[_End]:
-        """Everything around the run of a cell; the body runs it and says how it ended."""
+    def _begin(self, command: Execute) -> float:
+        """Everything before a cell runs; the time at which it begins."""
         cell = command.cell
         self.emit(Status("busy", cell))
         self.output.begin(cell)
@@ -192,21 +201,25 @@ class KernelCore:
         self.tape.begin(cell)
         self._provenance.begin(cell, command.revision, command.code)
         self.recorder.begin(cell)
-        began = time.perf_counter()
-        end = _End()
-        try:
-            yield end
-        except KeyboardInterrupt as error:  # between two steps of the user's code, where IPython does not look
-            end.status = "interrupted"
+        return time.perf_counter()
+
+    def _broke_off(self, error: BaseException) -> str:
+        """An error that went past IPython: tell it, and answer how the cell ended."""
+        if isinstance(error, KeyboardInterrupt):
             self.shell._showtraceback(KeyboardInterrupt, error, ["KeyboardInterrupt"])
-        except BaseException as error:
-            end.status = "error"
-            self.shell._showtraceback(type(error), error, [f"{type(error).__name__}: {text_of(error)}"])
+            return "interrupted"
+        self.shell._showtraceback(type(error), error, [f"{type(error).__name__}: {text_of(error)}"])
+        return "error"
+
+    def _end(self, command: Execute, began: float, status: str) -> None:
+        """Everything after the run of a cell."""
+        cell = command.cell
         seconds = time.perf_counter() - began
         self.interrupts.end_cell()
         run = self.recorder.end()
-        self.tape.end(end.failure if end.status == "error" else None)
-        end.failure = None  # it holds the frames of the cell, and those hold tensors
+        failure, self._failure = self._failure, None
+        self.tape.end(failure if status == "error" else None)
+        del failure  # it holds the frames of the cell, and those hold tensors
         self.output.end()
         self._provenance.end()
         self._list_variables()
@@ -215,7 +228,7 @@ class KernelCore:
             self.emit(Costs(cell, costs_json(run, self.recorder.text_of)))
             tapes = [self.tape.last] if self.tape.last is not None else []
             self.emit(Hints(cell, find_hints(Scene(run, self.shell.user_ns, tapes, self.tape.watch))))
-        self.emit(Executed(cell, end.status, self.shell.cell_count, seconds))
+        self.emit(Executed(cell, status, self.shell.cell_count, seconds))
         self.emit(Status("idle"))
 
     def _list_variables(self) -> None:
@@ -370,13 +383,6 @@ class KernelCore:
     def _read_line(self) -> str:
         stdin = self._elsewhere("stdin")
         return self._read("", False) + "\n" if stdin is None else stdin.readline()
-
-
-class _End:
-    """How the run of a cell ended, and what ended it."""
-
-    status = "ok"
-    failure: BaseException | None = None
 
 
 class _Thread(threading.local):
