@@ -89,6 +89,13 @@ class Device:
         if len(commands) > self._cap:
             self.flush()
 
+    def append(self, commands: Sequence[int], work: int = 0) -> None:
+        """Record commands that were put together before (see `gpu`); nobody is told of them one by one."""
+        self.commands.extend(commands)
+        self._work += work
+        if self._work > MAX_WORK or len(self.commands) > self._cap:
+            self.flush()
+
     def _tell(self, pipeline: int, grid: Sequence[int]) -> None:
         name = self._names[pipeline]
         where = (int(grid[0]), int(grid[1]), int(grid[2]))

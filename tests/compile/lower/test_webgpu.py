@@ -253,3 +253,38 @@ def test_pooling_is_elementwise():
 
     segment = on_device(function, torch.randn(2, 3, 8, 12).requires_grad_())
     assert not [s for s in segment.assembly.steps if s.kind == "call"]
+
+
+def test_calls_after_the_first_are_one_list():
+    """The recorded commands give what single launches gave: other inputs, results that are kept, writes, numbers, a lost list."""
+
+    def function(x, w, p):
+        y = F.relu(x @ w)
+        p.mul_(0.5).add_(y.sum(0))
+        return y, F.softmax(y, -1)
+
+    w, ours, theirs = moved(torch.randn(12, 32)), moved(torch.ones(32)), moved(torch.ones(32))
+    segment = lowered(function, moved(torch.randn(8, 12)), w, ours, printer="wgsl")
+    kept = []
+    for _ in range(4):
+        x = moved(torch.randn(8, 12))
+        kept.append((segment(x, w, ours)[:2], function(x, w, theirs)))
+    for got, wanted in kept:
+        agree(got, wanted)
+    agree(ours, theirs)
+    if segment.lanes:
+        assert segment.recording and segment.recording.chunks
+    # Inputs that lie otherwise, or are one another, go launch by launch.
+    other = moved(torch.randn(32, 12)).t()
+    agree(segment(moved(torch.ones(9, 12))[1:], other, ours)[:2], function(moved(torch.ones(8, 12)), other, theirs))
+
+
+def test_recorded_checks_of_indices():
+    table, rows = moved(torch.randn(4, 8)), moved(torch.tensor([0, 3]))
+    segment = lowered(lambda t, i: t.index_select(0, i) * 2, table, rows, printer="wgsl")
+    for _ in range(3):
+        agree(segment(table, rows), table.index_select(0, rows) * 2)
+    out = segment(table, moved(torch.tensor([0, 9])))
+    with pytest.raises(IndexError, match="9 is out of range"):
+        out.cpu()
+    agree(segment(table, rows), table.index_select(0, rows) * 2)

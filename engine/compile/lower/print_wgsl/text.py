@@ -58,6 +58,9 @@ class Printed:
     group: int = GROUP
     """Threads of a workgroup."""
 
+    work: int = 0
+    """Multiplications of a product, for launches that are long by themselves."""
+
 
 class Printer:
     """Prints one kernel. `code` gives the kernels' type code of a buffer in device memory."""

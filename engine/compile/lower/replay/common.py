@@ -41,11 +41,13 @@ class Outputs:
         numbers = zip(self.program.input_names, tensors, strict=False)
         return {**values, **{name: t for name, t in numbers if not hasattr(t, "_data")}}
 
-    def number(self, v: Any, tensors: tuple[Any, ...], held: Any) -> float:
+    def number(self, v: Any, tensors: tuple[Any, ...], held: Any, known: dict[str, Any] | None = None) -> float:
         """A number that a kernel is given: an input, or a formula of inputs and of elements that were computed on the CPU."""
         if type(v.data) is int:
             return float(tensors[v.data])
-        known = self.named(tensors, dict(zip(self.symbols, self.sizes(tensors), strict=True)))
+        if known is None:
+            known = self.named(tensors, dict(zip(self.symbols, self.sizes(tensors), strict=True)))
+        known = dict(known)
         elements = iter(v.args)
         for name in v.data.free_symbols():
             if name not in known:
