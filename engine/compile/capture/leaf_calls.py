@@ -8,6 +8,7 @@ from __future__ import annotations
 from types import (
     BuiltinFunctionType,
     FunctionType,
+    ModuleType,
 )
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from ..interpreter.frame import Control, Frame
 from ..interpreter.generators import InterpretedGenerator
 from . import graph_calls, leaves
 from .attributes import is_engine, static
-from .quiet import quiet
+from .quiet import Read, quiet
 from .recorder import Unrecorded
 from .stops import Stop, name_of
 from .tables import STRICT
@@ -120,15 +121,37 @@ class LeafCalls:
 
     def custom_function(self, frame: Frame, cls: Any, args: list[Any]) -> Any:
         """`Function.apply` of a custom function: one node, where its methods do nothing but compute."""
-        methods = [getattr(cls, n, None) for n in ("forward", "backward", "setup_context", "vjp", "jvp")]
-        if not all(quiet(m) for m in methods if isinstance(m, FunctionType) and not is_engine(m)):
+        methods = [self.type_attribute(frame, cls, n) for n in ("forward", "backward", "setup_context", "vjp", "jvp")]
+        reads: list[Read] = []
+        if not all(quiet(m, reads) for m in methods if isinstance(m, FunctionType) and not is_engine(m)):
             raise Stop("transform", f"{cls.__name__}.apply")
+        self.guard_reads(reads)
         try:
             return self.leaf(frame, graph_calls.apply_function, [cls, *args], {})
         except Stop as stop:
             if stop.id == "exception":
                 raise
             raise Stop("transform", f"{cls.__name__}.apply") from None
+
+    def guard_reads(self, reads: list[Read]) -> None:
+        """Guard what code that runs natively in a node looks at: a backend may have taken it for a constant."""
+        guards, sources = self.world.guards, self.world.sources
+        for r in reads:
+            if r.function is None:
+                source, value = sources.item(sources.const(r.space, ""), r.name, False, r.name), r.value
+                own = self.world.own_obj(r.space)
+                if own is not None and r.name in facet(own).writes:
+                    raise Stop("transform", f"Code that looks at {r.name}, which changes before,")
+            else:
+                home = sources.const(r.function, r.function.__qualname__)
+                cell = sources.of("closure", home, r.name, r.function.__code__.co_freevars[r.name])
+                source, value = sources.of("cell", cell, None, cell.label), r.value
+            for name in r.attributes:
+                source, value = sources.attr(source, name), getattr(value, name)
+            if type(value) in PLAIN:
+                guards.value(source, value)
+            elif not isinstance(value, ModuleType):
+                guards.is_(source, value)
 
     def run_leaf(self, f: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         flag = self.recorder.flag

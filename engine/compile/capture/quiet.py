@@ -43,8 +43,21 @@ _BUILTINS = frozenset(
 )  # fmt: skip
 
 
-def quiet(f: FunctionType, depth: int = 0, seen: set[int] | None = None) -> bool:
-    """Whether calling `f` has no effects that can be seen, other than on its first argument."""
+class Read:
+    """A name that code looks at: a global of `space`, or a cell of `function` (then `name` is its number), and what hangs on it.
+
+    `attributes` are the names of attributes that are read off it, where it is a class of the program.
+    """
+
+    __slots__ = ("attributes", "function", "name", "space", "value")
+
+    def __init__(self, space: dict[str, Any], function: FunctionType | None, name: Any, value: Any) -> None:
+        self.space, self.function, self.name, self.value = space, function, name, value
+        self.attributes: tuple[str, ...] = ()
+
+
+def quiet(f: FunctionType, reads: list[Read], depth: int = 0, seen: set[int] | None = None) -> bool:
+    """Whether calling `f` has no effects that can be seen, other than on its first argument; what it looks at is put into `reads`."""
     seen = set() if seen is None else seen
     if id(f.__code__) in seen:
         return True
@@ -53,7 +66,18 @@ def quiet(f: FunctionType, depth: int = 0, seen: set[int] | None = None) -> bool
         return depth <= 6
     first = f.__code__.co_varnames[0] if f.__code__.co_argcount else ""
     previous: Any = None
-    for step in decode(f.__code__).instructions:
+    last: Read | None = None
+    cells = {}
+    for i, (name, cell) in enumerate(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True)):
+        try:
+            cells[name] = Read(f.__globals__, f, i, cell.cell_contents)
+        except ValueError:
+            continue
+        if not _harmless(cells[name].value, reads, depth, seen):
+            return False
+        reads.append(cells[name])
+    program = decode(f.__code__)
+    for step in program.instructions:
         op, arg = step.op, step.arg
         if op in _FORBIDDEN or (op == "LOAD_ATTR" and arg in _NAMES):
             return False
@@ -61,27 +85,38 @@ def quiet(f: FunctionType, depth: int = 0, seen: set[int] | None = None) -> bool
             previous is not None and previous.op == "LOAD_FAST" and f.__code__.co_varnames[previous.arg] == first
         ):
             return False
-        if op == "LOAD_GLOBAL":
-            space = f.__globals__
-            if arg in space:
-                if not _harmless(space[arg], depth, seen):
+        if op == "LOAD_ATTR" and last is not None:
+            value = last.value
+            for name in last.attributes:
+                value = getattr(value, name, None)
+            if isinstance(value, type):
+                if not _harmless(getattr(value, arg, None), reads, depth, seen):
                     return False
+                following = Read(last.space, last.function, last.name, last.value)
+                following.attributes = (*last.attributes, arg)
+                reads.append(following)
+                last = following
+        elif op == "LOAD_GLOBAL":
+            space = f.__globals__
+            last = None
+            if arg in space:
+                if not _harmless(space[arg], reads, depth, seen):
+                    return False
+                last = Read(space, None, arg, space[arg])
+                reads.append(last)
             elif arg not in _BUILTINS:
                 return False
+        elif op == "LOAD_DEREF":
+            last = cells.get(program.slots[arg])
+        elif op not in ("NOP", "PUSH_NULL"):
+            last = None
         previous = step
-    for cell in f.__closure__ or ():
-        try:
-            value = cell.cell_contents
-        except ValueError:
-            continue
-        if not _harmless(value, depth, seen):
-            return False
     return True
 
 
-def _harmless(value: Any, depth: int, seen: set[int]) -> bool:
+def _harmless(value: Any, reads: list[Read], depth: int, seen: set[int]) -> bool:
     if isinstance(value, FunctionType):
-        return quiet(value, depth + 1, seen)
+        return quiet(value, reads, depth + 1, seen)
     if isinstance(value, ModuleType):
         name = value.__name__
         return value is math or name == "torch" or "engine" in name or name.startswith(("torch.", "typing"))

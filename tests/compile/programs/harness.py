@@ -27,17 +27,28 @@ class Program:
     """One program with what is expected of it."""
 
     def __init__(
-        self, make: Callable[[], Any], breaks: tuple[str, ...], graphs: int | None, options: dict[str, Any]
+        self,
+        make: Callable[[], Any],
+        breaks: tuple[str, ...],
+        graphs: int | None,
+        everywhere: bool,
+        options: dict[str, Any],
     ) -> None:
         self.make, self.breaks, self.graphs, self.options = make, breaks, graphs, options
+        self.everywhere = everywhere
         self.name = f"{make.__module__.rpartition('.')[2]}.{make.__name__}"
 
 
-def program(breaks: Any = (), graphs: int | None = None, **options: Any) -> Callable[[Callable[[], Any]], Any]:
-    """Register a program. `breaks`: ids in the order of capture; `graphs`: how many graphs the backend gets, where that is of interest."""
+def program(
+    breaks: Any = (), graphs: int | None = None, everywhere: bool = False, **options: Any
+) -> Callable[[Callable[[], Any]], Any]:
+    """Register a program. `breaks`: ids in the order of capture; `graphs`: how many graphs the backend gets, where that is of interest;
+    `everywhere`: with every backend."""
 
     def put(make: Callable[[], Any]) -> Any:
-        PROGRAMS.append(Program(make, (breaks,) if isinstance(breaks, str) else tuple(breaks), graphs, options))
+        PROGRAMS.append(
+            Program(make, (breaks,) if isinstance(breaks, str) else tuple(breaks), graphs, everywhere, options)
+        )
         return make
 
     return put

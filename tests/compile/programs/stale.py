@@ -81,3 +81,95 @@ def in_front_of_a_parameter():
         yield (_one(),)
 
     return f, calls()
+
+
+FACTOR = 2.0
+
+
+def _helper(x):
+    return x * FACTOR
+
+
+class Settings:
+    power = 1.0
+
+
+class _Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return _helper(x) + Settings.power
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * FACTOR * Settings.power
+
+
+@program(everywhere=True)
+def globals_of_custom_functions():
+    """The methods of a custom function run inside of one node; what they look at must be looked at again."""
+    global FACTOR
+    FACTOR, Settings.power = 2.0, 1.0
+    before = _Scale.forward, _helper
+
+    def f(x):
+        y = _Scale.apply(x).sum()
+        y.backward()
+        return y.detach(), x.grad
+
+    def x():
+        return (torch.ones(2, requires_grad=True),)
+
+    def calls():
+        global FACTOR, _helper
+        yield x()
+        FACTOR = 3.0
+        yield x()
+        Settings.power = 5.0
+        yield x()
+        _helper = lambda x: x * 100
+        yield x()
+        _Scale.forward = staticmethod(lambda ctx, x: (ctx.save_for_backward(x), x * 7)[1])
+        yield x()
+        _Scale.forward, _helper = staticmethod(before[0]), before[1]
+        yield x()
+
+    return f, calls()
+
+
+@program(everywhere=True)
+def closure_of_custom_functions():
+    """The same of what they find in cells."""
+
+    def make(k):
+        class Times(torch.autograd.Function):
+            scale = 1.0
+
+            @staticmethod
+            def forward(ctx, x):
+                return x * k * Times.scale
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * k
+
+        def change(v, s):
+            nonlocal k
+            k, Times.scale = v, s
+
+        return Times, change
+
+    Times, change = make(2)
+
+    def f(x):
+        y = Times.apply(x).sum()
+        y.backward()
+        return y.detach(), x.grad
+
+    def calls():
+        for v, s in ((2, 1.0), (3, 1.0), (3, 2.0)):
+            change(v, s)
+            yield (torch.ones(2, requires_grad=True),)
+
+    return f, calls()

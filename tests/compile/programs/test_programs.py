@@ -27,7 +27,7 @@ def test_program(program: Any) -> None:
 
 @pytest.mark.parametrize("backend", ["aot_eager", "tapescope"])
 @pytest.mark.parametrize(
-    "program", [p for p in PROGRAMS if p.name.partition(".")[0] in EVERYWHERE], ids=lambda p: p.name
+    "program", [p for p in PROGRAMS if p.everywhere or p.name.partition(".")[0] in EVERYWHERE], ids=lambda p: p.name
 )
 def test_with_compiled_backends(program: Any, backend: str) -> None:
     """With backends whose graphs have a tape of their own."""
