@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -25,6 +26,10 @@ _MANY = 2_000
 
 MAX_SPAN = 8
 """A line that runs through more layers than this becomes a stub at both of its ends."""
+
+
+WIDEST = 16
+"""A layer of more children than this is broken into rows below each other."""
 
 
 class _Effort(NamedTuple):
@@ -324,7 +329,24 @@ class _Level:
         for child in reversed(range(self.count)):
             if not above[child] and not has_input[child] and below[child]:
                 self.layer[child] = min(self.layer[b] for b in below[child]) - 1
+        self._break_wide_layers()
         self.last = max(self.layer, default=0)
+
+    def _break_wide_layers(self) -> None:
+        sizes = Counter(self.layer)
+        if max(sizes.values(), default=0) <= WIDEST:
+            return
+        rows = {number: -(-size // WIDEST) for number, size in sizes.items()}
+        first: dict[int, int] = {}
+        at = 0
+        for number in sorted(sizes):
+            first[number] = at
+            at += rows[number]
+        seen: Counter[int] = Counter()
+        for child, number in enumerate(self.layer):
+            row = seen[number] * rows[number] // sizes[number]
+            seen[number] += 1
+            self.layer[child] = first[number] + row
 
     def span(self, line: _Line) -> int:
         """How many layers a line leads down."""

@@ -1,7 +1,8 @@
 """Find neighbours of equal structure inside a scope, so that views can show one of "Block x12".
 
 Two stretches are equal when their operators, shapes, dtypes, badges and nesting are equal, and
-their scopes have the same names up to digits ("blocks.0", "blocks.1").  Values, sources and ids do not count.
+their scopes have the same names up to digits ("blocks.0", "blocks.1").  Values, sources and ids do not count, and in the
+turns of a long loop neither do shapes.
 This file only finds; the views decide what is open.
 """
 
@@ -19,6 +20,10 @@ MAX_PERIOD = 32
 MIN_COUNT = 3
 MIN_HIDDEN = 8
 """A repeat is folded where it comes at least `MIN_COUNT` times and folding hides at least `MIN_HIDDEN` nodes."""
+
+
+LONG_LOOP = 12
+"""Turns of a loop of at least so many are folded even where their shapes differ, as over the parameters of a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,7 @@ def find_repeats(graph: Graph) -> dict[str, tuple[Entry, ...]]:
     """The entries of each scope, by its id: its items, with each repeat in place of the items that it covers."""
     numbers: dict[object, int] = {}
     signature: dict[str, int] = {}
+    loose: dict[str, int] = {}  # of turns of loops, without shapes
     # lines do not count: the first of several blocks has fewer, where its input needs no gradient
     node_signature = [
         numbers.setdefault((n.kind, n.op, n.outputs, tuple((b.kind, _neutral(b.text)) for b in n.badges)), len(numbers))
@@ -58,9 +64,27 @@ def find_repeats(graph: Graph) -> dict[str, tuple[Entry, ...]]:
             node_signature[graph.position[item.key]] if item.kind == "node" else signature[str(item.key)]
             for item in scope.items
         ]
+        if scope.kind == "turn":
+            operators = tuple(n.op for n in graph.nodes[scope.start : scope.stop])
+            loose[scope.id] = numbers.setdefault(("turn", operators), len(numbers))
+        codes = _long_loops(codes, [loose.get(str(item.key)) for item in scope.items])
         signature[scope.id] = numbers.setdefault(("scope", _neutral(scope.name), *codes), len(numbers))
         entries[scope.id] = _fold(graph, scope, codes)
     return entries
+
+
+def _long_loops(codes: list[int], turns: list[int | None]) -> list[int]:
+    """The codes of items, with one code for all turns of a long loop, whatever their shapes (`turns`: without shapes)."""
+    found = list(codes)
+    first = 0
+    for end in range(1, len(turns) + 1):
+        if end < len(turns) and turns[end] == turns[first]:
+            continue
+        code = turns[first]
+        if code is not None and end - first >= LONG_LOOP:
+            found[first:end] = [code] * (end - first)
+        first = end
+    return found
 
 
 def _neutral(name: str) -> str:

@@ -1,6 +1,7 @@
 """Coordinates: boxes never overlap, values flow downwards, lines cross no box, and all of it is deterministic."""
 
 import itertools
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
@@ -147,3 +148,14 @@ def test_distances_are_kept():
     row = sorted(rect.x for key, rect in boxes.items() if key != "node 1")
     assert all(right - left >= 80 - EPSILON for left, right in itertools.pairwise(row))
     assert boxes["node 2"].y - boxes["node 1"].y >= 60
+
+
+def test_a_wide_layer_is_broken_into_rows():
+    r = Recorder()
+    first = r.op("mul", [], [1])
+    many = [r.op(f"op{n}", [first], [1]) for n in range(60)]
+    r.op("cat", many, [60])
+    layout = lay_out(make_picture(build_tape(r.snapshot()), limit=None), lambda key, stubs: Size(90, 40))
+    tops = Counter(rect.y for rect in layout.boxes.values())
+    assert len(tops) == 6 and max(tops.values()) == 15
+    assert all(a[1] <= b[1] for route in layout.routes for a, b in itertools.pairwise(route.points))

@@ -4,6 +4,7 @@ from views.recorded import Recorder, load
 
 from tapescope import engine as torch
 from tapescope.engine.autograd.snapshot import snapshot
+from tapescope.graphviz_views.browse import GraphView
 from tapescope.graphviz_views.outline import Outline
 from tapescope.graphviz_views.tape import build_tape
 
@@ -106,3 +107,16 @@ def test_products_outside_of_modules_or_with_other_users_stay_apart():
             return (x @ turned) + turned.sum()
 
     assert "t" in [n.op for n in build_tape(snapshot(Twice()(torch.ones(3, 2)).sum())).nodes]
+
+
+def test_a_long_loop_folds_whatever_its_shapes():
+    def over(parameters):
+        r = Recorder()
+        total = r.op("mul", [], [], "", 1)
+        for n in range(parameters):
+            square = r.op("mul", [r.leaf(f"p{n}", n + 1)], [n + 1], "", 3)
+            total = r.op("add", [total, r.op("sum", [square], [], "", 4)], [], "", 4, column=9)
+        return GraphView(build_tape(r.snapshot(total))).picture.boxes.values()
+
+    assert [b.title for b in over(40) if b.kind == "repeat"] == ["39 more like this"]
+    assert not any(b.kind == "repeat" for b in over(8))
