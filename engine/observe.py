@@ -295,7 +295,8 @@ def tape_json(nodes: list[dict[str, Any]], roots: list[int], *, dropped: int = 0
     outputs   list of {"shape", "dtype", "device"}
     module    module path in which it was recorded ("net.fc1"), "" outside of modules
     source    {"file", "line", "end_line", "column", "end_column", "function"} or None
-    saved     list of {"name", "shape", "dtype", "bytes"} kept for backward (empty once freed)
+    saved     list of {"name", "shape", "dtype", "bytes", "node"} kept for backward (empty once freed); "node" is the id of
+              the node that made it, None where that is not on the tape
     grad      {"shape", "dtype", "norm"} of its output's gradient where known, else None
     ========  =====================================================================================
 
@@ -317,8 +318,8 @@ def capture_json(
     entry     {"function", "source"}: where it begins
     backend   the backend's name
     inputs    list of {"name", "source" (an expression such as "x" or "self.fc.weight"), "shape", "dtype", "device"}
-    nodes     list of {"name", "op" (FX's kind of node), "target" ("linear"), "inputs" (names of nodes), "shape", "dtype",
-              "bytes", "source", "module"}, in program order; `shape` entries are numbers or the names of symbolic sizes
+    nodes     list of {"name", "op" (FX's kind of node), "target" ("linear"), "inputs" (names of nodes), "constants" (the
+              other arguments as text: "2", "dim=-1"), "shape", "dtype", "bytes", "source", "module"}, in program order; `shape` entries are numbers or the names of symbolic sizes
     outputs   names of nodes
     guards    list of {"text", "source" (the expression guarded), "why"}
     effects   list of sentences, such as "self.counter = ..."
@@ -358,6 +359,8 @@ def kernels_json(
     language     "wgsl", "c" or "numpy"; "library" for a call such as a matmul
     text         its source
     nodes        names of the graph nodes computed in it
+    steps        what those nodes are, where they are parts of captured ones: list of {"name", "target", "inputs" (names),
+                 "captured" (name of the captured node, or ""), "backward", "shape", "dtype"}
     segment      id of the segment it belongs to, "" outside of one
     tape         sequence numbers of the tape nodes those belong to
     sources      list of source ranges, one for each distinct line
