@@ -25,6 +25,7 @@ item       (call,)                                                     which of 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -246,6 +247,11 @@ def _leaves(x: Scalar) -> list[Scalar]:
 
 def canonical(shape: Sequence[Ix]) -> tuple[Ix, ...]:
     """Row-major strides, 0 where the size is 1."""
+    return _canonical(tuple(shape))
+
+
+@functools.lru_cache(4096)
+def _canonical(shape: tuple[Ix, ...]) -> tuple[Ix, ...]:
     return tuple(ZERO if n == ONE else s for n, s in zip(shape, strides_of(shape), strict=True))
 
 

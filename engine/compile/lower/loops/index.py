@@ -24,7 +24,7 @@ class Ix:
     __slots__ = ("_hash", "terms")
 
     def __init__(self, terms: Mapping[tuple[Atom, ...], int]):
-        self.terms = dict(terms)
+        self.terms: Mapping[tuple[Atom, ...], int] = terms  # which nobody changes any more
         self._hash: int | None = None
 
     def __hash__(self) -> int:
@@ -50,7 +50,8 @@ class Ix:
         return None
 
     def __add__(self, other: Intlike) -> Ix:
-        other = ix(other)
+        if type(other) is not Ix:
+            other = ix(other)
         if not other.terms:
             return self
         if not self.terms:
@@ -70,16 +71,31 @@ class Ix:
         return Ix({k: -c for k, c in self.terms.items()})
 
     def __sub__(self, other: Intlike) -> Ix:
-        return self + (-ix(other))
+        if type(other) is not Ix:
+            other = ix(other)
+        if not other.terms:
+            return self
+        terms = dict(self.terms)
+        for key, c in other.terms.items():
+            c = terms.get(key, 0) - c
+            if c:
+                terms[key] = c
+            else:
+                terms.pop(key, None)
+        return Ix(terms)
 
     def __rsub__(self, other: Intlike) -> Ix:
         return ix(other) - self
 
     def __mul__(self, other: Intlike) -> Ix:
-        other = ix(other)
+        if type(other) is not Ix:
+            other = ix(other)
         n = other.number
         if n is not None:
             return self if n == 1 else Ix({k: c * n for k, c in self.terms.items()}) if n else ZERO
+        n = self.number
+        if n is not None:
+            return other if n == 1 else Ix({k: c * n for k, c in other.terms.items()}) if n else ZERO
         terms: dict[tuple[Atom, ...], int] = {}
         for a, ca in self.terms.items():
             for b, cb in other.terms.items():
@@ -162,6 +178,11 @@ def runtime(key: Any) -> Ix:
 
 def product(values: Iterable[Intlike]) -> Ix:
     """The product of sizes."""
+    return _product(tuple(values))
+
+
+@functools.lru_cache(4096)
+def _product(values: tuple[Intlike, ...]) -> Ix:
     out = ONE
     for v in values:
         out = out * v
@@ -170,9 +191,14 @@ def product(values: Iterable[Intlike]) -> Ix:
 
 def strides_of(shape: Iterable[Intlike]) -> tuple[Ix, ...]:
     """Strides of contiguous memory of this shape, in elements."""
+    return _strides_of(tuple(shape))
+
+
+@functools.lru_cache(4096)
+def _strides_of(shape: tuple[Intlike, ...]) -> tuple[Ix, ...]:
     out: list[Ix] = []
     step = ONE
-    for n in reversed(list(shape)):
+    for n in reversed(shape):
         out.append(step)
         step = step * n
     return tuple(reversed(out))
@@ -293,6 +319,9 @@ class Arithmetic:
     def unflatten(self, flat: Ix, shape: Iterable[Intlike]) -> tuple[Ix, ...]:
         """The coordinates of a place in contiguous memory of `shape`."""
         shape = tuple(ix(n) for n in shape)
+        plain = self._plainly(flat, shape)
+        if plain is not None:
+            return plain
         steps = strides_of(shape)
         out: list[Ix] = []
         for d, (n, s) in enumerate(zip(shape, steps, strict=True)):
@@ -303,12 +332,52 @@ class Arithmetic:
             out.append(q if all(m == ONE for m in shape[:d]) and self.below(q, n) else self.remainder(q, n))
         return tuple(out)
 
+    def _plainly(self, flat: Ix, shape: tuple[Ix, ...]) -> tuple[Ix, ...] | None:
+        """The coordinates where every term belongs to one dimension and the sizes are numbers, as for most views."""
+        left = dict(flat.terms)
+        out: list[Ix] = []
+        rest = 1
+        sizes: list[int] = []
+        for n in shape:
+            k = n.number
+            if k is None:
+                return None
+            sizes.append(k)
+            rest *= k
+        for n in sizes:
+            if n == 0:
+                return None
+            step = rest // n
+            mine: dict[tuple[Atom, ...], int] = {}
+            most = 0
+            for key, c in list(left.items()):
+                if c < step or n == 1:
+                    continue
+                top = 1
+                if key:
+                    if len(key) > 1 or key[0][0] != "v" or key[0][1] not in self.ranges:
+                        return None
+                    top = self.ranges[key[0][1]].number
+                    if top is None:
+                        return None
+                    top -= 1
+                if c % step:
+                    return None
+                mine[key] = c // step
+                most += c // step * top
+                del left[key]
+            if most >= n:
+                return None
+            out.append(Ix(mine) if mine else ZERO)
+            rest = step
+        return None if left else tuple(out)
+
     def merge(self, e: Ix) -> Ix:
         """(x / n) * n + x % n is x; also inside larger sums, with a common factor."""
         changed = True
         while changed:
             changed = False
-            for key, c in e.terms.items():
+            for key, c in list(e.terms.items()):
                 for a in key:
                     if a[0] != "%":
                         continue

@@ -45,13 +45,25 @@ def affine(v: Value, held: Container[Value] = ()) -> tuple[Value, tuple[Ix, ...]
     arithmetic = Arithmetic(dict(zip(names, v.shape, strict=True)))
     index: tuple[Ix, ...] = tuple(var(n) for n in names)
     at = v
+    place: Ix | None = None
     while at.kind == "view" and at not in held:
+        source = at.args[0]
+        if source.strides is None and (
+            source.kind != "view" or source in held
+        ):  # row-major: the view's own strides say where
+            steps, place = at.data
+            for i, s in zip(index, steps, strict=True):
+                place = place + i * s
+            place = place + source.start
+            at = source
+            break
         index = through(at, index, arithmetic)
-        at = at.args[0]
-    steps = at.strides if at.strides is not None else strides_of(at.shape)
-    place = at.start
-    for i, s in zip(index, steps, strict=True):
-        place = place + i * s
+        at = source
+    if place is None:
+        steps = at.strides if at.strides is not None else strides_of(at.shape)
+        place = at.start
+        for i, s in zip(index, steps, strict=True):
+            place = place + i * s
     place = arithmetic.merge(place)
     if not place.is_affine():
         return None

@@ -149,6 +149,9 @@ class _Scheduler:
         self.placed: set[Value] = set()
         self.refused: list[dict[str, str]] = []
         self.drawn: Unit | None = None
+        self.apart: set[tuple[str, str]] = set()
+        self.leaves: dict[Value, dict[Value, None]] = {}
+        self.position = {v: i for i, v in enumerate(order)}
         self.consumers: dict[Value, set[Value]] = {}
         """The anchors and library values that read an anchor."""
         if caps.buffers is not None:
@@ -177,7 +180,10 @@ class _Scheduler:
 
     def _leaves(self, anchor: Value) -> dict[Value, None]:
         """What an anchor reads from memory or from other anchors."""
-        return self._leaves_of(*anchor.args)
+        found = self.leaves.get(anchor)
+        if found is None:
+            found = self.leaves[anchor] = self._leaves_of(*anchor.args)
+        return found
 
     def _leaves_of(self, *roots: Value) -> dict[Value, None]:
         """Memory and anchors that these values are or are made of."""
@@ -243,9 +249,9 @@ class _Scheduler:
             try:
                 joined = self._try(u, anchor, leaves)
             except Refused as reason:
-                self.refused.append({
-                    "first": _name(u.group.anchors[-1]), "second": _name(anchor), "reason": str(reason),
-                })  # fmt: skip
+                first, second = _name(u.group.anchors[-1]), _name(anchor)
+                self.apart.add((first, second))
+                self.refused.append({"first": first, "second": second, "reason": str(reason)})
                 continue
             u.group = joined
             self._settle(u, anchor, leaves)
@@ -324,8 +330,10 @@ class _Scheduler:
             # A third unit that needs one of them and is needed by the other.
             for first, second in ((u, later), (later, u)):
                 if w not in (u, later) and w.before >> first.number & 1 and second.before >> w.number & 1:
-                    return None
-        order = [v for v in self.order if v in u.group.anchors or v in later.group.anchors]
+                    return self._apart(
+                        u, later, f"{_title(w)} stands between them: it needs the one and is needed by the other"
+                    )
+        order = sorted({*u.group.anchors, *later.group.anchors}, key=self.position.__getitem__)
         trial = Group(u.number)
         trial.settled = self.placed - set(order)
         trial.contiguous_rows, trial.rows_only = self.caps.contiguous_rows, self.caps.rows_only
@@ -334,6 +342,7 @@ class _Scheduler:
             first = order[0]
         trial.begin(first)
         left = [v for v in order if v is not first]
+        reason = ""
         while left:
             progress = False
             for v in list(left):
@@ -343,15 +352,26 @@ class _Scheduler:
                 step.settled = trial.settled
                 try:
                     step.add(v, step.place(v))
-                except Refused:
+                except Refused as refusal:
+                    reason = str(refusal)
                     continue
                 trial, progress = step, True
                 left.remove(v)
             if not progress:
-                return None
-        if self.caps.buffers is not None and self._buffers(trial) > self.caps.buffers:
-            return None
+                return self._apart(u, later, reason or "their anchors need one another in turn")
+        if self.caps.buffers is not None and (count := self._buffers(trial)) > self.caps.buffers:
+            return self._apart(
+                u, later, f"together they need {count} buffers; a kernel of the device can bind {self.caps.buffers}"
+            )
         return trial
+
+    def _apart(self, u: Unit, later: Unit, reason: str) -> None:
+        """Note why two whole groups stay apart, once a pair."""
+        assert u.group is not None and later.group is not None
+        first, second = _name(u.group.anchors[-1]), _name(later.group.anchors[-1])
+        if (first, second) not in self.apart:
+            self.apart.add((first, second))
+            self.refused.append({"first": first, "second": second, "reason": reason})
 
     def _absorb(self, u: Unit, later: Unit, joined: Group) -> None:
         u.group, later.group = joined, None
@@ -381,6 +401,10 @@ class _Scheduler:
 def _elements(v: Value) -> int:
     source = v.args[0] if v.kind == "reduce" else v
     return source.numel().number or 1 << 20
+
+
+def _title(u: Unit) -> str:
+    return _name(u.group.anchors[-1] if u.group is not None else u.value)  # type: ignore[arg-type]
 
 
 def _name(v: Value) -> str:
