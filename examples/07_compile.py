@@ -192,8 +192,7 @@ unused = "something else"
 compiled(x)
 print("after unused:", len(torch.compiler.explain(compiled)(x).recompiles), "recompiles")
 scale = 3.0
-print("the new scale counts:", compiled(torch.ones(2)).tolist())
-compiled(x)
+print("the new scale counts:", compiled(x).tolist())
 for again in torch.compiler.explain(compiled)(x).recompiles:
     if "scale" in again["guard"]:
         print("captured again because", again["guard"], "did not hold:", again["old"], "became", again["new"])

@@ -126,6 +126,21 @@ def test_exercises_wait_and_accept_their_solutions(name: str, run: Callable[...,
         assert f"Exercise {n}: right" in answered and f"Exercise {n} waits" not in answered
 
 
+SAYS = {
+    "07_compile": ["graphs 4  breaks 4", "captured again because scale == 2.0 did not hold: 2.0 became 3.0", "captures: 2"],
+    "08_kernels": ["eager moved 7.0 times as much", "breaks: False"],
+    "09_numerics": ["the forward line was: return difference.pow(2).sum(-1).sqrt()"],
+    "10_reference": ["kept tensors of the size of x: 3", "bit for bit: True"],
+}
+"""What the text of a lesson explains and would say nothing without."""
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_a_lesson_shows_what_it_explains(name: str, run: Callable[..., str]):
+    output = run(name, text_of(name), "cpu")
+    assert [line for line in SAYS[name] if line not in output] == []
+
+
 @pytest.mark.parametrize("name", LESSONS)
 def test_the_numbers_are_the_same_on_webgpu(name: str, run: Callable[..., str], need_vulkan: Callable[[], str]):
     need_vulkan()
