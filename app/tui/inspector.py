@@ -225,7 +225,7 @@ class Inspector(Container):
         self.tape = TapeView(look, name_cell, line_that_ran, id="tape")
         self.graph = GraphView(look, name_cell, id="graph")
         self.breaks = BreaksView(look, name_cell, id="breaks")
-        self.kernels = KernelsView(look, id="kernels")
+        self.kernels = KernelsView(look, name_cell, id="kernels")
         self.variables = VariablesView(look, name_cell, edited, id="variables")
         self.device = DeviceView(look, id="device")
         self.views: dict[str, RowsView | GraphView] = {

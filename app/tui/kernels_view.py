@@ -8,6 +8,7 @@ It shows what the kernel reports (`kernel.messages.Captures`, and the costs of t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -27,6 +28,9 @@ __all__ = ["KernelsView", "source_text"]
 _LEXERS = {"wgsl": "WgslLexer", "c": "CLexer", "numpy": "PythonLexer", "library": "PythonLexer"}
 
 
+_CELL = re.compile(r"<cell ([^<>:]+):\d+>")
+
+
 class _Entry(NamedTuple):
     """A row: a kernel by its number, and the line of its source (from 0), -1 for the kernel itself."""
 
@@ -37,8 +41,11 @@ class _Entry(NamedTuple):
 class KernelsView(RowsView):
     """Rows of kernels (dictionaries of `observe.kernels_json`), or of operators where there are none."""
 
-    def __init__(self, look: Callable[[], Look], *, id: str | None = None) -> None:
+    def __init__(
+        self, look: Callable[[], Look], name_cell: Callable[[str], str] = str, *, id: str | None = None
+    ) -> None:
         super().__init__(look, id=id)
+        self._name_cell = name_cell
         self.kernels: list[dict[str, Any]] = []
         self.refused: list[dict[str, Any]] = []
         self.compiled = False
@@ -96,10 +103,15 @@ class KernelsView(RowsView):
         self.rows_changed()
         self._mark()
 
+    def source_of(self, number: int) -> str:
+        """A kernel's source, with the cells that its comments name called as they are called elsewhere."""
+        text = str(self.kernels[number].get("text") or "")
+        return _CELL.sub(lambda found: self._name_cell(found[1]), text)
+
     def _lines(self, number: int) -> list[str]:
         """The lines of a kernel's source."""
         if number not in self._texts:
-            text = inert(str(self.kernels[number].get("text") or "")).expandtabs(4).rstrip()
+            text = inert(self.source_of(number)).expandtabs(4).rstrip()
             self._texts[number] = text.split("\n") if text else []
         return self._texts[number]
 
@@ -273,11 +285,12 @@ def _launched(costs: dict[str, Any]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def source_text(kernel: dict[str, Any], look: Look) -> Text:
+def source_text(kernel: dict[str, Any], look: Look, name_cell: Callable[[str], str] = str) -> Text:
     """The source of a kernel with its syntax coloured, and which nodes each line computes at its right."""
     from pygments import lexers
 
-    source = inert(str(kernel.get("text") or "")).expandtabs(4)
+    source = _CELL.sub(lambda found: name_cell(found[1]), str(kernel.get("text") or ""))
+    source = inert(source).expandtabs(4)
     text = Text(end="", style=look.text)
     name = _LEXERS.get(str(kernel.get("language")), "TextLexer")
     lexer = getattr(lexers, name, None)

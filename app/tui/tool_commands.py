@@ -73,7 +73,7 @@ class ToolCommands:
             self.screen.notify("No kernel is chosen.", timeout=3)
             return
         title = f"{kernel.get('name')} · {kernel.get('language')} · {kernel.get('device')}"
-        self.screen.app.push_screen(Reader(title, source_text(kernel, self.screen.look())))
+        self.screen.app.push_screen(Reader(title, source_text(kernel, self.screen.look(), self.screen.cell_name)))
 
     def copy_row(self) -> None:
         screen = self.screen
@@ -87,6 +87,18 @@ class ToolCommands:
         if pairs:
             screen.app.copy_to_clipboard("\n".join(f"{name}: {text}" if name else text for name, text in pairs))
             screen.notify("The details of this row are on the clipboard.", timeout=3)
+
+    def details(self) -> None:
+        screen, look = self.screen, self.screen.look()
+        pairs = screen.inspector.table.detail(screen.inspector.table.cursor)
+        if not pairs:
+            screen.notify("There is nothing to say of this row.", timeout=3)
+            return
+        text = Text()
+        for name, said in pairs:
+            text.append(f"{name}\n" if name else "", look.muted)
+            text.append(f"{said}\n\n", look.text if name else look.strong)
+        screen.app.push_screen(Reader("Details", text))
 
     def mark_dynamic(self) -> None:
         self.screen.mark_dynamic()

@@ -525,3 +525,18 @@ async def test_a_notebook_that_saves_itself(open_app):
             now[0] += 31
             user.screen._tick()
         assert "theirs" in path.read_text() and user.screen.keeper.unsaved
+
+
+async def test_details_of_a_row_can_be_read_on_a_small_screen(open_app):
+    """80x24: the panel has no room below its rows; D shows what it would say there, P K goes on to another tab."""
+    async with open_app("# %%\ndef step(x):\n    if x: pass\n", size=(80, 24)) as user:
+        cell = user.cell(0)
+        await user.press("ctrl+j")
+        user.kernel.run(cell, captures(cell))
+        await user.press("p", "b")
+        await user.sees("2 to do")
+        assert "Use torch.where." not in user.text
+        await user.press("d")
+        await user.sees("Use torch.where.")
+        await user.press("escape", "p", "k")
+        assert user.screen.inspector.tab == "kernels" and user.screen.mode == "inspector"
