@@ -8,8 +8,10 @@ gradients, and which objects are the same are compared between eager and compile
 
 from __future__ import annotations
 
+import cmath
 import contextlib
 import io
+import re
 import types
 from collections import deque
 from collections.abc import Callable
@@ -54,6 +56,54 @@ def program(
     return put
 
 
+class Numbers:
+    """Numbers that are the same to the bit, or within `tolerance` of the largest of them where that is not 0 (fused kernels)."""
+
+    tolerance = 0.0
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+
+    def __repr__(self) -> str:
+        return repr(self.values)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Numbers) or len(self.values) != len(other.values):
+            return False
+        if repr(self.values) == repr(other.values):
+            return True
+        if not self.tolerance or not all(isinstance(v, (float, complex)) for v in [*self.values, *other.values]):
+            return False
+        finite = [abs(v) for v in self.values if cmath.isfinite(v)]
+        limit = self.tolerance * max(1.0, max(finite, default=0.0))
+        return all(
+            a == b or (a != a and b != b) or (cmath.isfinite(a) and cmath.isfinite(b) and abs(a - b) <= limit)
+            for a, b in zip(self.values, other.values, strict=True)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Text:
+    """Printed text; the numbers in it compare as `Numbers`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return repr(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Text) or self.text == other.text:
+            return isinstance(other, Text)
+        mine, others = (re.split(r"(-?\d+\.\d+(?:e[-+]?\d+)?)", t) for t in (self.text, other.text))
+        return mine[::2] == others[::2] and all(
+            Numbers([float(a)]) == Numbers([float(b)]) for a, b in zip(mine[1::2], others[1::2], strict=True)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 class Snapshot:
     """Values as plain data, with the number of an object where it is met again, so that identities are compared too."""
 
@@ -65,7 +115,7 @@ class Snapshot:
         if v is None or isinstance(v, (bool, int, str, bytes)):
             return v
         if isinstance(v, float):
-            return ("nan",) if v != v else v
+            return Numbers([v])
         if id(v) in self.known:
             return ("again", self.known[id(v)])
         if depth > 12:
@@ -79,7 +129,7 @@ class Snapshot:
             marks = {k: go(x) for k, x in v.__dict__.items() if not k.startswith("_")}
             kind = type(v.grad_fn).__name__ if v.grad_fn is not None else None
             return (
-                "tensor", type(v).__name__, v.dtype.name, tuple(v.shape), v.detach().reshape(-1).tolist().__repr__(), v.requires_grad,
+                "tensor", type(v).__name__, v.dtype.name, tuple(v.shape), Numbers(v.detach().reshape(-1).tolist()), v.requires_grad,
                 kind is None, grad, marks,
             )  # fmt: skip
         if isinstance(v, types.ModuleType):
@@ -116,12 +166,16 @@ class Snapshot:
         ]
 
 
-def run(program: Program, compiled: bool, name: str = "") -> tuple[list[Any], list[str], int]:
-    """What each call did, the ids of the breaks, and how many graphs there were; `name` is a backend's."""
+def run(program: Program, compiled: bool, name: str = "", printer: str = "") -> tuple[list[Any], list[str], int]:
+    """What each call did, the ids of the breaks, and how many graphs there were; `name` is a backend's, `printer` that of its kernels."""
     graphs: list[Any] = []
 
     def backend(gm: Any, inputs: Any) -> Any:
         graphs.append(gm)
+        if printer:
+            from tapescope.engine.compile.lower.backend import Choices, backend_with
+
+            return backend_with(Choices(printer=printer))(gm, inputs)
         return lookup_backend(name)(gm, inputs) if name else gm.forward
 
     torch.manual_seed(0)
@@ -158,7 +212,7 @@ def run(program: Program, compiled: bool, name: str = "") -> tuple[list[Any], li
             seen.append(
                 [
                     shot.of(result),
-                    out.getvalue(),
+                    Text(out.getvalue()),
                     shot.of(args),
                     shot.of(kwargs),
                     shot.of(state),
@@ -170,17 +224,19 @@ def run(program: Program, compiled: bool, name: str = "") -> tuple[list[Any], li
     return seen, breaks, len(graphs)
 
 
-def check(program: Program, backend: str = "") -> None:
-    """Compare eager and compiled (by replay, or by a backend of that name); raises AssertionError where they differ."""
-    before = STRICT.on
-    STRICT.on = True
+def check(program: Program, backend: str = "", printer: str = "", tolerance: float = 0.0) -> None:
+    """Compare eager and compiled (by replay, or by a backend of that name); raises AssertionError where they differ.
+
+    `printer` names that of the backend "tapescope"; with `tolerance` floating point numbers may be apart by that.
+    """
+    before, STRICT.on, Numbers.tolerance = STRICT.on, True, tolerance
     try:
         want, _, _ = run(program, False)
-        got, breaks, graphs = run(program, True, backend)
+        got, breaks, graphs = run(program, True, backend, printer)
+        for i, (w, g) in enumerate(zip(want, got, strict=True)):
+            assert g == w, f"call {i} of {program.name}:\n eager    {w}\n compiled {g}"
     finally:
-        STRICT.on = before
-    for i, (w, g) in enumerate(zip(want, got, strict=True)):
-        assert g == w, f"call {i} of {program.name}:\n eager    {w}\n compiled {g}"
+        STRICT.on, Numbers.tolerance = before, 0.0
     assert tuple(breaks) == program.breaks, f"breaks of {program.name}: {breaks}, expected {list(program.breaks)}"
     if program.graphs is not None:
         assert graphs == program.graphs, f"graphs of {program.name}: {graphs}, expected {program.graphs}"
