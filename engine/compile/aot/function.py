@@ -40,6 +40,9 @@ class AotFunction:
             for n, e in zip(gm.graph.placeholders, example_inputs, strict=True)
         ]
         """What is known of each input: the graph's own word where it has symbolic sizes, else the example."""
+        if any(map(_says, self.examples)):
+            # Printed before tracing may find that a symbol has to be one number: what then calls it has other numbers.
+            gm.forward  # noqa: B018
         self.compiler = compiler
         self.backward_compiler = backward_compiler or compiler
         self.variants: dict[Any, Variant | None] = {}
@@ -106,7 +109,7 @@ class AotFunction:
             return (state.grad_enabled, needs, plain)
         return (
             state.grad_enabled, needs, plain,
-            tuple([t._grad is not None for t in tensors]),
+            _gradients(tensors),
             any([bool(t._hooks) or "_kept_accumulator" in t.__dict__ for t in tensors]),
         )  # fmt: skip
 
@@ -116,6 +119,14 @@ class AotFunction:
         except Exception as error:  # whatever it is, running the operators shows it where it belongs
             self.reason = f"{type(error).__name__}: {error}"
             return None
+
+
+def _gradients(tensors: list[Tensor]) -> tuple[int, ...]:
+    """Of each input: -1 without a gradient, the number of the input that its gradient is, else -2."""
+    if all([t._grad is None for t in tensors]):
+        return (-1,) * len(tensors)
+    numbers = {id(t): i for i, t in enumerate(tensors)}
+    return tuple([-1 if t._grad is None else numbers.get(id(t._grad), -2) for t in tensors])
 
 
 def _says(val: Any) -> bool:

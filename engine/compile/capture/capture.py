@@ -390,7 +390,7 @@ def finish(
     guards = world.guards
     for source in world.expected:
         writer.source(source)
-    state_guards(world, domain, recorder, before, gm is not None)
+    state_guards(world, domain, recorder, before, gm is not None or recorder.operators > 0)
     distinct(world)
     absences(world)
     entry.guards = list(guards.guards.values())
@@ -547,6 +547,7 @@ def state_guards(world: World, domain: SymbolicDomain, recorder: Recorder, befor
             key = world.sources.constant(tuple((m.kind, m.dtype, m.enabled) for m in modes))
             test = f"tuple((m.kind, m.dtype, m.enabled) for m in {{e}}) != {key}"
             guards.condition(sources.attr(home, "modes"), "the same autocast is on", test, "a switch of the engine")
+    if graph or domain.asked_defaults:
         dtype = sources.item(sources.const(_DTYPES.__dict__, "dtypes"), "_default", False, "the default dtype")
         guards.is_(dtype, _DTYPES._default, "the default dtype")
         device = sources.item(sources.const(_DEVICES.__dict__, "device"), "_default", False, "the default device")

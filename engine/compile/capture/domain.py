@@ -77,6 +77,8 @@ class SymbolicDomain(Attributes, Containers, Calls, ConcreteDomain):
         self.stand_ins: dict[int, tuple[CellType, Obj]] = {}
         self.where: Frame | None = None
         self.scalars = False
+        self.asked_defaults = False
+        """Whether the program asked for the default dtype or device itself."""
         self.generators: list[weakref.ref[Any]] = []
         self.lost: Stop | None = None
 

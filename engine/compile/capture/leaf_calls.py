@@ -76,6 +76,7 @@ class LeafCalls:
             ) from None
         wrote = [t._storage.version for t in tensors] != versions
         if name in leaves.QUESTIONS and not wrote:
+            self.asked_defaults = self.asked_defaults or name in leaves.OF_DEFAULTS
             return out
         if (
             isinstance(out, Tensor)

@@ -37,6 +37,9 @@ QUESTIONS = frozenset(
 )  # fmt: skip
 """Functions that ask about a tensor without its values: they make no node."""
 
+OF_DEFAULTS = frozenset(["get_default_dtype", "get_default_device", "result_type", "promote_types"])
+"""Questions whose answers hang on the default dtype or device."""
+
 ALWAYS = frozenset(["retain_grad", "detach_", "requires_grad_", "resize_", "set_", "__setitem__"])
 """Methods that make a node whatever they return."""
 

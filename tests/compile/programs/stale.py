@@ -173,3 +173,36 @@ def closure_of_custom_functions():
             yield (torch.ones(2, requires_grad=True),)
 
     return f, calls()
+
+
+@program(everywhere=True)
+def gradients_added_up_and_read():
+    """The gradient that was there before is an input, and what the backward pass adds to."""
+    w = torch.ones(2, requires_grad=True)
+
+    def f(x):
+        (w * x).sum().backward()
+        return w.grad.clone(), w.grad * 2
+
+    return f, [(torch.ones(2),)] * 3, w
+
+
+@program()
+def default_dtype_without_an_operator():
+    """The default dtype that only a question looks at, and that of operators whose results nobody uses."""
+
+    def f(x):
+        return torch.get_default_dtype(), torch.finfo().bits, torch.zeros(1).dtype, torch.result_type(x, 1.5)
+
+    x = torch.ones(1, dtype=torch.int64)
+
+    def calls():
+        yield (x,)
+        torch.set_default_dtype(torch.float64)
+        try:
+            yield (x,)
+        finally:
+            torch.set_default_dtype(torch.float32)
+        yield (x,)
+
+    return f, calls()
