@@ -60,6 +60,16 @@ class _Switches(Static):
                 self._bar.turn(name)
 
 
+class _Field(Input):
+    """A field that asks the bar about a key first: terminals give Alt with a letter the letter's character."""
+
+    async def _on_key(self, event: events.Key) -> None:
+        bar = next((node for node in self.ancestors if isinstance(node, SearchBar)), None)
+        if bar is not None and bar.take_key(event.key):
+            event.stop()
+            event.prevent_default()
+
+
 class SearchBar(Container):
     """Find and replace. It is there while `display` is on."""
 
@@ -84,8 +94,8 @@ class SearchBar(Container):
         self.on = {name: False for name, _, _ in _SWITCHES}
         self.count_text = ""
         self.wrong = False
-        self._find = Input(id="find", compact=True, placeholder="in all cells")
-        self._with = Input(id="with", compact=True, placeholder="nothing: the finds are removed")
+        self._find = _Field(id="find", compact=True, placeholder="in all cells")
+        self._with = _Field(id="with", compact=True, placeholder="nothing: the finds are removed")
         self._switches = _Switches(self)
 
     def compose(self) -> ComposeResult:
@@ -139,8 +149,8 @@ class SearchBar(Container):
         event.stop()
         self.post_message(self.Asked("next" if event.input is self._find else "replace"))
 
-    def on_key(self, event: events.Key) -> None:
-        key = event.key
+    def take_key(self, key: str) -> bool:
+        """Do what a key means in the bar; False where it means nothing there."""
         switch = next((name for name, _, wanted in _SWITCHES if wanted == key), None)
         if switch is not None:
             self.turn(switch)
@@ -157,6 +167,5 @@ class SearchBar(Container):
         elif key == "ctrl+j":
             self.post_message(self.Asked("edit"))
         else:
-            return
-        event.stop()
-        event.prevent_default()
+            return False
+        return True
