@@ -61,6 +61,12 @@ class View:
         """The outline as plain text."""
         return self._written("txt")
 
+    def find(self, query: str) -> str:
+        """The nodes that a search finds, a line each, first their ids: by operator, shape, name or line of the source, all
+        before or after one, the way between two, or the largest first ("linear [*, 10]", "before:33", "top:bytes").
+        """
+        return self._written("txt", find=query)
+
     def kernels(self) -> View:
         """The generated kernels of a captured function, in launch order. Raises ValueError for any other view."""
         if self.kind == "kernels":

@@ -58,8 +58,11 @@ def module_bundle(module: Mapping[str, Any], text: str) -> dict[str, Any]:
     return _bundle("module", module, text)
 
 
-def write(kind: str, data: Mapping[str, Any], ending: str, *, theme: Theme = "auto") -> str:
-    """The picture of records of a kind as "svg", "dot" or "txt" (the outline). Raises ValueError for anything else."""
+def write(kind: str, data: Mapping[str, Any], ending: str, *, theme: Theme = "auto", find: str | None = None) -> str:
+    """The picture of records of a kind as "svg", "dot" or "txt" (the outline). Raises ValueError for anything else.
+
+    With `find`, the text is that of the nodes which `Graph.search` finds, a line each.
+    """
     if kind not in BUILDERS:
         raise ValueError(f"unknown kind of records {kind!r}; the kinds are {', '.join(BUILDERS)}")
     view = GraphView(BUILDERS[kind][1](data))
@@ -67,6 +70,8 @@ def write(kind: str, data: Mapping[str, Any], ending: str, *, theme: Theme = "au
         return view.svg(theme)
     if ending == "dot":
         return view.dot()
+    if ending == "txt" and find is not None:
+        return view.outline.text_of(view.graph.search(find))
     if ending == "txt":
         return view.outline.text()
     raise ValueError(f"unknown form {ending!r}; the forms are svg, dot and txt")

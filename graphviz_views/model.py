@@ -420,10 +420,11 @@ class Graph:
 
         A term is a shape ("[64, 10]", "[*, 10]", "64x10"), a line ("line:12", ":12"), a number (a line, or a size
         in a shape), "op:..." or "name:..." (a part of the operator or of a name), or any text: a part of an
-        operator, a name, a module path, a dtype, a badge or a function.  Capitals do not matter.
+        operator, a name, a module path, a dtype, a badge or a function.  Capitals do not matter.  "before:33" is all
+        that node 33 depends on, "after:33" what depends on it, "path:4..33" a way between two nodes from its beginning,
+        and "top:bytes" (or "saved", "seconds", "share", "gradient") puts the largest first.
         """
-        matches = search.matcher(query)
-        return [] if matches is None else [node.id for node in self.nodes if matches(node)]
+        return search.found(self, query)
 
     def path(self, start: NodeId, end: NodeId) -> list[NodeId]:
         """The nodes of a shortest way between two nodes, in the direction of the values; [] where there is none.

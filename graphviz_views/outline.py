@@ -7,11 +7,11 @@ shown").  This file draws nothing: a front end shows the rows, `text` prints the
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from .labels import bytes_text, cell_width, count_text, pad, trim
+from .labels import bytes_text, cell_width, clean, count_text, pad, trim
 from .model import ROOT, Graph, Node, NodeId, Scope, SourceRange, saved_bytes
 from .repeats import Entry, Repeat, find_repeats
 
@@ -247,14 +247,23 @@ class Outline:
     def text(self) -> str:
         """The outline as aligned plain text, notes at the end; every line ends with a newline."""
         tree = [(row, "  " * row.depth + _marker(row) + row.operator) for row in self.rows if row.kind != "note"]
-        table = [(head, *row.columns[1:]) for row, head in tree]
-        widths = [max((cell_width(line[i]) for line in table), default=0) for i in range(len(COLUMNS))]
-        lines = [f"{self.graph.title}: {self.graph.summary()}"]
-        for line in table:
-            cells = [pad(text, width) for text, width in zip(line, widths, strict=True) if width]
-            lines.append("  ".join(cells).rstrip())
+        lines = [f"{self.graph.title}: {self.graph.summary()}", *_table([(head, *r.columns[1:]) for r, head in tree])]
         lines += [f"Note: {note}" for note in self.graph.notes]
         return "\n".join(lines) + "\n"
+
+    def text_of(self, nodes: Collection[NodeId]) -> str:
+        """Some nodes as aligned plain text, each in one line that begins with its id: what a search has found."""
+        graph = self.graph
+        rows = [self._node_row(graph.node(n), graph.scope_of[n], 0) for n in nodes]
+        lines = [f"{graph.title}: {count_text(len(rows), 'node')} found"]
+        lines += _table([(clean(str(r.node_id)), *r.columns) for r in rows])
+        return "\n".join(lines) + "\n"
+
+
+def _table(rows: list[tuple[str, ...]]) -> list[str]:
+    """Rows with their columns aligned; columns that are empty in all of them are left out."""
+    widths = [max(map(cell_width, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(pad(t, w) for t, w in zip(row, widths, strict=True) if w).rstrip() for row in rows]
 
 
 def _marker(row: OutlineRow) -> str:

@@ -18,6 +18,47 @@ ORDERS = ("bytes", "saved", "seconds", "share", "gradient")
 """What `Graph.ranked` can sort by."""
 
 
+_WALK = re.compile(r"(top|before|after|path):(\S+)", re.IGNORECASE)
+
+
+def found(graph: Graph, query: str) -> list[NodeId]:
+    """The nodes that a query finds (`Graph.search` describes it): tests of each node, and walks and orders over all."""
+    walks = [(kind.casefold(), rest) for kind, rest in _WALK.findall(query)]
+    plain = _WALK.sub(" ", query)
+    tests = matcher(plain)
+    if tests is None and not walks:
+        return []
+    nodes = [n.id for n in graph.nodes if tests is None or tests(n)]
+    for kind, rest in walks:
+        chosen = _walked(graph, kind, rest)
+        if kind in ("top", "path"):  # these have an order of their own
+            kept = set(nodes)
+            nodes = [n for n in chosen if n in kept]
+        else:
+            wanted = set(chosen)
+            nodes = [n for n in nodes if n in wanted]
+    return nodes
+
+
+def _walked(graph: Graph, kind: str, rest: str) -> list[NodeId]:
+    if kind == "top":
+        return graph.ranked(rest.casefold()) if rest.casefold() in ORDERS else []
+    if kind == "path":
+        first, _, last = rest.partition("..")
+        ends = _id(graph, first), _id(graph, last)
+        return [] if None in ends else graph.path(*ends)  # pyright: ignore[reportArgumentType]
+    start = _id(graph, rest)
+    if start is None:
+        return []
+    return graph.ancestors(start) if kind == "before" else graph.descendants(start)
+
+
+def _id(graph: Graph, text: str) -> NodeId | None:
+    """The node that a text names: by its id, or the first one that carries it."""
+    key: NodeId = int(text) if text.isdecimal() and len(text) < 19 else text
+    return next(iter(graph.carriers(key)), None)
+
+
 def matcher(query: str) -> Callable[[Node], bool] | None:
     """The test that a query stands for (`Graph.search` describes it); None for an empty one."""
     terms = [_term(t) for t in re.findall(r"\[[^\]]*\]|\S+", query)]

@@ -3,8 +3,11 @@
 import itertools
 
 import pytest
+from views import captured
 from views.recorded import Recorder, load
 
+from tapescope import engine as torch
+from tapescope.graphviz_views.capture import build_capture
 from tapescope.graphviz_views.tape import build_tape
 
 
@@ -52,3 +55,25 @@ def test_walks_need_no_recursion():
         x = [r.op("relu", x, [1])]
     graph = build_tape(r.snapshot())
     assert len(graph.ancestors(x[0])) == len(graph.path(1, x[0])) - 1 == 19_999
+
+
+def test_walks_and_orders_are_terms_of_a_search():
+    graph = build_tape(load("mlp"))
+    linear, relu, second, loss = (n.id for n in graph.nodes)
+    assert graph.search(f"before:{second}") == [linear, relu]
+    assert graph.search(f"after:{relu} op:linear") == [second]
+    assert graph.search(f"path:{linear}..{loss}") == [linear, relu, second, loss]
+    assert graph.search("TOP:saved")[0] == linear and graph.search("top:bytes linear") == [linear, second]
+    assert graph.search("top:gradient") == [loss, second, linear, relu]
+    assert [graph.search(q) for q in ("top:beauty", "before:999", "path:1..", "before:x", "path:..")] == [[]] * 5
+    leaf = graph.nodes[0].badges[0].node_id
+    assert graph.search(f"after:{leaf}") == [relu, second, loss]  # a leaf stands for the node that carries it
+    capture = build_capture(captured.break_in_loop())
+    assert capture.search("before:0/mean op:relu") == ["0/relu"]
+
+
+def test_what_was_found_as_text():
+    view = torch.tapescope.view(load("mlp"))
+    lines = view.find("top:saved").splitlines()
+    assert lines[0] == "Tape: 4 nodes found" and lines[1].split()[:2] == ["3", "linear"]
+    assert view.find("nothing like this") == "Tape: 0 nodes found\n"
