@@ -507,6 +507,29 @@ def _why_final(out: Variant, joint: GraphModule) -> str | None:
     return None
 
 
+_MAY_FAIL = frozenset(
+    [
+        "index", "index_put", "nll_loss", "gather", "scatter", "scatter_add", "scatter_reduce", "index_reduce", "index_select", "index_add",
+        "index_copy", "index_fill", "take", "put", "masked_scatter", "max_unpool2d", "max_unpool3d", "embedding_bag", "bincount", "multinomial",
+        "repeat_interleave",
+    ]
+)  # fmt: skip
+"""Primitives that refuse some values: of indices, mostly."""
+
+
+def _fails_later(graph: Any, result: int) -> bool:
+    """Whether an operator that may refuse its inputs comes after a written value, in the order of the program: eager has written by then."""
+    value = graph.output_node.args[0][result]
+    after = not isinstance(value, Node)
+    for n in graph:
+        if after and n.op == "call_function":
+            kind = getattr(n.target, "kind", "")
+            if kind == "linalg" or kind == "random" or getattr(n.target, "name", "") in _MAY_FAIL:
+                return True
+        after = after or n is value
+    return False
+
+
 def _compile(out: Variant, owner: Any) -> None:
     joint = out.joint
     assert joint is not None
@@ -537,5 +560,7 @@ def _compile(out: Variant, owner: Any) -> None:
         else:
             out.backward_graph = specialise(whole, out.inner.all()).module
     # What the compiler may write straight into its inputs: output to input.
-    out.forward_graph.meta["writes"] = {o: i for i, o, history in out.mutated if not history}
+    out.forward_graph.meta["writes"] = {
+        o: i for i, o, history in out.mutated if not history and not _fails_later(out.forward_graph.graph, o)
+    }
     out.forward = owner.compiler(out.forward_graph, [n.meta.get("val") for n in out.forward_graph.placeholders()])

@@ -18,7 +18,6 @@ from ...autograd.op_node import FREED, Saved
 from ...state import state
 from ...tensor import Tensor
 
-
 _COPIED = tuple(n for n in TapeNode.__slots__ if n not in ("__weakref__", "forward_trace"))
 """What a node that was just made has."""
 
@@ -220,7 +219,7 @@ class Call:
             self.watched, self.drawn = (), ()
 
     def _values(self, pattern: Any, tangents: dict[int, Any]) -> list[Any]:
-        saved = self.saved or ()
+        saved: Sequence[Saved] = self.saved or ()
         count = len(saved)
         speaker = self._speaker()
         values: list[Any] = [

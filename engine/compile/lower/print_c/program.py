@@ -68,7 +68,8 @@ def write(assembly: Assembly, blas: bool) -> File:
     def close() -> None:
         if current:
             name = f"run_{len(out.entries)}"
-            runs.extend([f"int {name}(ts_context *x, char **objects) {{", *_BEGIN, *current, *_END, "}", ""])
+            label = ["end:"] if any("goto end" in line for line in current) else []
+            runs.extend([f"int {name}(ts_context *x, char **objects) {{", *_BEGIN, *current, *label, *_END, "}", ""])
             out.entries.append((name, list(steps)))
             current.clear()
             steps.clear()
@@ -107,6 +108,8 @@ def write(assembly: Assembly, blas: bool) -> File:
         out.parts[k] = text
         tables.append(f"static const int32_t {table}[] = {{{', '.join(map(str, places)) or '0'}}};")
         tables += [f"void step_{k}(ts_context *x) {{", *driver, "}"]
+        if any(assembly.root(v).kind == "input" for v in step.writes) and current:
+            current.append("  if (x->bad) goto end; /* nothing is written to arguments where an index is out of range */")
         current.append(f"  step_{k}(x);")
         steps.append(k)
     close()
