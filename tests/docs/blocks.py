@@ -43,13 +43,15 @@ import sys
 from tapescope import engine as torch
 w = torch.ones(2, 3, requires_grad=True)
 loss = (w * w).sum()
+step = torch.compile(lambda x: (x * 2).relu().sum())
+step(torch.ones(3))
 try:
     w @ torch.ones(4)
 except RuntimeError as error:
     sys.last_value = sys.last_exc = error
 """,
 }
-"""What a reader of a page has already: a loss, an error."""
+"""What a reader of a page has already: a loss, a compiled function, an error."""
 
 
 @dataclass(frozen=True)
