@@ -219,7 +219,7 @@ class Call:
             self.watched, self.drawn = (), ()
 
     def _values(self, pattern: Any, tangents: dict[int, Any]) -> list[Any]:
-        saved: Sequence[Saved] = self.saved or ()
+        saved: Sequence[Any] = self.saved or []
         count = len(saved)
         speaker = self._speaker()
         values: list[Any] = [

@@ -16,11 +16,25 @@ from ...checking import TOLERANCES, Mismatch, difference
 
 EXACT = frozenset(
     [
-        "add", "sub", "mul", "div", "neg", "abs", "sign", "relu", "maximum", "minimum", "clamp", "where", "eq", "ne", "lt", "le", "gt", "ge",
-        "logical_not", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "floor", "ceil",
-        "trunc", "masked_fill", "clone", "contiguous",
+        *(
+            "add",
+            "sub",
+            "mul",
+            "div",
+            "neg",
+            "abs",
+            "sign",
+            "relu",
+            "maximum",
+            "minimum",
+            "clamp",
+            "where",
+            "masked_fill",
+        ),
+        *("eq", "ne", "lt", "le", "gt", "ge", "logical_not", "logical_and", "logical_or", "logical_xor"),
+        *("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "floor", "ceil", "trunc", "clone", "contiguous"),
     ]
-)  # fmt: skip
+)
 """Pointwise primitives whose results IEEE 754 says to the bit."""
 
 

@@ -99,7 +99,10 @@ class _Writer:
         for k, name in enumerate(tensors):
             out += [f"{name}._requires_grad is not {needs[k]}", f"{name}._base is not None"]
             if gradients:
-                out.append(f"{name}._grad is {'' if gradients[0][k] else 'not '}None")
+                g = gradients[0][k]  # -1: there is none; -2: one that is no input
+                out.append(f"{name}._grad is {'not ' if g == -1 else ''}None")
+                if g >= 0:
+                    out.append(f"{name}._grad is not {tensors[g]}")
                 if needs[k]:  # others have none that matters, and looking into their dictionary would make them slower
                     out += [f"{name}._hooks", f"'_kept_accumulator' in {name}.__dict__"]
         for i in owner.plain:
