@@ -378,6 +378,7 @@ export class App {
         else { cell.count = event.execution_count || cell.count; this.setRun(cell.id, { state: event.status, seconds: event.seconds || (run?.began ? (performance.now() - run.began) / 1000 : undefined) }); }
         if (event.status === 'died' && this.kernel.reason) say(`Python ended: ${this.kernel.reason} The document is untouched.`, { label: 'Restart', act: () => this.restart() });
         this.notebook.outputsChanged(cell);
+        if (this.tapeOf === cell.id) this.inspector.renamed();
         this.asked(null);
         if (event.status === 'ok' && this.tapes.has(cell.id)) this.kernel.askSteps(cell.id);
         return;

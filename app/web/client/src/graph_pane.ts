@@ -108,7 +108,8 @@ export class GraphPane {
     this.summary.textContent = [note, `${operators} operator${operators === 1 ? '' : 's'}`, leaves ? `${leaves} ${this.backward ? 'parameters' : 'inputs'}` : '', saved ? `${bytesText(saved)} kept for backward` : '', ...graph.notes].filter(Boolean).join(' · ');
   }
 
-  private redraw(): void {
+  /** Draw the rows anew, as after folding, and where a cell that they name got its number. */
+  redraw(): void {
     if (!this.graph) return;
     this.rows = outline(this.graph, this.folded);
     if (this.mode === 'outline') this.list.set(this.rows.length);

@@ -94,6 +94,8 @@ export class Inspector {
     if (!this.growing) this.tape.take(tape, note);
     else if (this.tab === 'tape' && !document.hidden) this.drawGrowing();
   }
+  /** A cell has another number now. */
+  renamed(): void { if (!this.growing) this.tape.redraw(); }
   takeSteps(steps: Json[]): void { this.tape.takeSteps(steps); }
   get tapeGraph(): Graph | null { return this.tape.graph; }
   markLine(cell: string, line: number): void { this.tape.markLine(cell, line); this.graph.markLine(cell, line); }
@@ -151,7 +153,7 @@ export class Inspector {
     }
     const times = (n: Json) => (typeof n === 'number' && n > 1 ? ` · ${n} times` : '');
     pane.replaceChildren(h('div', { class: 'cards', tabindex: 0, role: 'region', 'aria-label': 'Graph breaks' },
-      ...breaks.map((b) => h('article', { class: 'card' }, h('h3', null, String(b.reason ?? b.break_id ?? b.id)), h('p', { class: 'quiet' }, `${b.function ?? ''} · ${b.category ?? ''}${times(b.count)} `, this.place(b.source), this.inGraph(b)), b.hint ? h('p', null, String(b.hint)) : null)),
+      ...breaks.map((b) => h('article', { class: 'card' }, h('h3', null, String(b.reason ?? b.break_id ?? b.id)), h('p', { class: 'quiet' }, `${b.function ?? ''} · ${b.category ?? ''}${times(b.count)} `, this.place(b.source), ' ', this.inGraph(b)), b.hint ? h('p', null, String(b.hint)) : null)),
       ...again.map((r) => h('article', { class: 'card' }, h('h3', null, 'Captured again'), h('p', { class: 'quiet' }, `${r.function ?? ''}${times(r.count)} `, this.place(r.source)), h('p', null, `${r.guard}: ${r.old} before, ${r.new} now`)))));
   }
 
