@@ -54,7 +54,7 @@ for size in (8, 9, 10):
 """
 
 PICTURES: dict[str, tuple[str | Path, dict[str, Any]]] = {
-    "tape": (DIGITS, {"select": 9}),
+    "tape": (DIGITS, {"select": 9, "size": (150, 58)}),
     "graph": (LEARN, {"do": ["graph"], "size": (130, 38)}),
     "costs": (LEARN, {"do": ["cost_gutter", "restart_run_all"], "size": (150, 34)}),
     "steps": (LEARN, {"select": 1, "do": ["scrub"], "keys": ["b"], "size": (130, 34)}),

@@ -34,7 +34,11 @@ class ActionProvider(Provider):
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
+        words = query.lower().split()
         for action in ACTIONS:
-            score = max(matcher.match(action.label), 0.8 * matcher.match(action.help))
+            # Letters of a name may be left out; of a sentence, in which any letters can be found, whole words count.
+            score = matcher.match(action.label)
+            if not score and all(word in action.help.lower() for word in words):
+                score = 0.1
             if score > 0:
                 yield Hit(score, matcher.highlight(action.label), self._run(action), help=self._help(action))
