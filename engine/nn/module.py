@@ -25,7 +25,7 @@ _HOOK_DICTIONARIES = (
     "_forward_hooks_always_called", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_state_dict_hooks",
     "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
 )  # fmt: skip
-_STRUCTURE = frozenset(["training", "forward", "_parameters", "_buffers", "_modules"])
+_STRUCTURE = frozenset(["__class__", "training", "forward", "_parameters", "_buffers", "_modules"])
 """Attributes whose being set moves the structure epoch."""
 
 

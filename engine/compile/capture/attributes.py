@@ -37,7 +37,7 @@ from .sources import Source
 from .stops import Stop, name_of
 from .tape import Outside
 from .tensor_attributes import TensorAttributes
-from .values import DELETED, MISSING, AttrsFacet, CMethod, Lazy, Obj, facet
+from .values import DELETED, MISSING, PLAIN, AttrsFacet, CMethod, Lazy, Obj, facet
 from .world import STRUCTURE, World
 
 if TYPE_CHECKING:
@@ -420,7 +420,11 @@ class Attributes(TensorAttributes):
 
     def type_attribute(self, frame: Frame, cls: type, name: str) -> Any:
         if name in ("__name__", "__qualname__", "__module__", "__mro__", "__bases__", "__doc__"):
-            return getattr(cls, name, MISSING)
+            value = getattr(cls, name, MISSING)
+            if is_fixed(cls) or id(cls) in self.made_classes or (type(value) not in PLAIN and type(value) is not tuple):
+                return value
+            home = self.world.sources.const(cls, cls.__qualname__)
+            return self.world.wrap(value, self.world.sources.attr(home, name))
         if name == "__class__":
             return type(cls)
         if name == "__dict__":
@@ -503,8 +507,13 @@ class Attributes(TensorAttributes):
             written = own.written[name]
             return MISSING if written is DELETED else written
         known = self.world.memo.get(id(f))
-        if name in ("__name__", "__qualname__", "__module__", "__doc__", "__code__", "__globals__"):
+        if name in ("__code__", "__globals__"):
             return getattr(f, name)
+        if name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            value = getattr(f, name)
+            if known is None or is_engine(f) or type(value) not in PLAIN:
+                return value
+            return self.world.wrap(value, self.world.sources.attr(known[2], name))
         if name in f.__dict__:
             value = f.__dict__[name]
             if known is None:

@@ -12,6 +12,7 @@ import functools
 import inspect
 import math
 import operator
+from abc import ABCMeta
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from types import CellType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
@@ -57,8 +58,20 @@ def is_instance(domain: Any, value: Any, cls: Any) -> bool:
     value = domain.read(value)
     if type(value) is Obj:
         domain.world.touch(value)
-        return isinstance(value.real, cls)
+        answer = isinstance(value.real, cls)
+        if _open(cls, value.kind):
+            test = f"isinstance({{e}}, {domain.world.sources.object(cls)}) is not {answer}"
+            shown = f"isinstance({{e}}, {getattr(cls, '__qualname__', '...')}) is {answer}"
+            domain.world.guards.condition(value.source, shown, test, "which classes were registered")
+        return answer
     return isinstance(value, cls)
+
+
+def _open(cls: Any, kind: type) -> bool:
+    """Whether classes can be registered with a class (or one of a tuple) whose program, or that of `kind`, may do so."""
+    if isinstance(cls, tuple):
+        return any(_open(c, kind) for c in cls)
+    return isinstance(cls, ABCMeta) and not (is_fixed(cls) and is_fixed(kind))
 
 
 @entry(isinstance)

@@ -19,7 +19,7 @@ from .kinds import Identity, Note
 from .sources import END, ahead
 from .stops import Stop, Turn, name_of
 from .values import DELETED, MISSING, PLAIN, VIEWS, CMethod, DictFacet, Lazy, ListFacet, Misused, Obj, SetFacet, facet
-from .world import World
+from .world import World, plain_tuple
 
 CONTAINERS = (list, dict, tuple, set, frozenset, deque)
 AHEAD = frozenset(
@@ -157,8 +157,9 @@ class Containers:
                 raise Stop("unsupported-value", f"A {value.kind.__name__} as a key")
             self.world.touch(value)
             return value
-        if kind is tuple:
-            return tuple([self.key(v) for v in value])
+        if issubclass(kind, tuple) and plain_tuple(kind):
+            parts = [self.key(v) for v in value]
+            return tuple(parts) if kind is tuple else tuple.__new__(kind, parts)
         if kind in (SymInt, SymFloat):
             return self.concrete(value)
         if kind is FunctionType:
@@ -231,9 +232,10 @@ class Containers:
             return tuple([self.index(k) for k in key])
         if kind is list:
             return [self.index(k) for k in key]
-        if kind is Obj:
-            return self.settle(key)
-        return key
+        method = self.special(key, "__index__")
+        if method is not None:
+            return self.read(self.nested(method, [key], {}))
+        return self.settle(key) if kind is Obj else key
 
     def _class_item(self, frame: Frame, cls: type, key: Any) -> Any:
         found, owner = self.of_class(type(cls), "__getitem__")

@@ -391,7 +391,7 @@ class World:
         return (
             type(key) in PLAIN
             or isinstance(key, (enum.Enum, DType))
-            or (type(key) is tuple and all(map(self.literal_key, key)))
+            or (isinstance(key, tuple) and plain_tuple(type(key)) and all(map(self.literal_key, key)))
         )
 
     def key_value(self, key: Any, home: Source, index: int) -> Any:
@@ -403,6 +403,11 @@ class World:
     def is_module(self, obj: Any) -> bool:
         """Whether it is an `nn.Module` that existed before."""
         return type(obj) is Obj and isinstance(obj.real, Module)
+
+
+def plain_tuple(kind: type) -> bool:
+    """Whether tuples of a type are compared as such."""
+    return kind.__hash__ is tuple.__hash__ and kind.__eq__ is tuple.__eq__
 
 
 def _dictionaries(value: Any) -> list[Any]:

@@ -206,3 +206,108 @@ def default_dtype_without_an_operator():
         yield (x,)
 
     return f, calls()
+
+
+@program()
+def names_and_docstrings():
+    """What a function, a class and a class in a tuple are called, their docstrings, and the bases of a class."""
+
+    def g(x: int) -> int:
+        "doc"
+        return x
+
+    class A:
+        "a"
+
+    class B:
+        pass
+
+    class C(A):
+        pass
+
+    def f(x):
+        return (
+            x * len(g.__doc__) + len(g.__name__),
+            A.__name__,
+            A.__doc__,
+            type(C()).__qualname__,
+            C.__bases__[0].__name__,
+        )
+
+    def change(o, n, v):
+        return lambda: setattr(o, n, v)
+
+    class D(A):
+        "d"
+
+    changes = (
+        change(g, "__doc__", "longer"),
+        change(g, "__name__", "gg"),
+        change(A, "__name__", "AA"),
+        change(A, "__doc__", "b"),
+    )
+    return f, _then(*changes, change(C, "__qualname__", "CCC"), change(C, "__bases__", (D,)))
+
+
+@program()
+def class_of_a_child_module():
+    """A child that becomes a module of another class."""
+
+    class M(nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    class N(nn.Module):
+        def forward(self, x):
+            return x * 3
+
+    m = nn.Sequential(M())
+    return lambda x: m(x), _then(lambda: setattr(m[0], "__class__", N), lambda: setattr(m[0], "__class__", M))
+
+
+@program()
+def classes_registered_later():
+    """`ABC.register` makes instances of what is there already."""
+    import abc
+
+    class Base(abc.ABC):
+        pass
+
+    class A:
+        pass
+
+    a = A()
+    return lambda x: x * 2 if isinstance(a, Base) else x, _then(lambda: Base.register(A))
+
+
+@program()
+def shapes_as_keys():
+    """A dictionary from outside whose keys are shapes; one more for every shape."""
+
+    class M(nn.Module):
+        def forward(self, x):
+            if not hasattr(self, "cache"):
+                self.cache = {}
+            k = x.shape
+            if k not in self.cache:
+                self.cache[k] = torch.ones(k) * len(self.cache)
+            return x + self.cache[k]
+
+    m = M()
+    return m, [(torch.ones(n),) for n in (1, 2, 1, 2, 3)], m
+
+
+@program()
+def objects_as_indices():
+    """An object with `__index__` from outside, whose number changes."""
+
+    class I:
+        n = 1
+
+        def __index__(self):
+            return self.n
+
+    i = I()
+    return lambda x: x * [1, 2, 3][i] + (4, 5, 6)[i], _then(
+        lambda: setattr(i, "n", 2), lambda: setattr(I, "__index__", lambda s: 0)
+    )
