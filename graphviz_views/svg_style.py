@@ -15,7 +15,7 @@ TITLE, FACT, BADGE = 13.0, 11.0, 10.5
 """Font sizes in pixels."""
 
 BADGES = {
-    "leaf": "leaf", "constant": "note", "saved": "saved", "kept": "kept", "grad": "grad", "root": "root",
+    "leaf": "leaf", "constant": "note", "saved": "saved", "kept": "keeper", "grad": "grad", "root": "root",
     "error": "error", "break": "break", "note": "note",
     "hint": "grad", "good": "grad", "slow": "saved", "refused": "break",
 }  # fmt: skip
@@ -27,7 +27,7 @@ _LIGHT = {
     "product": "#0969da", "activation": "#e16f24", "norm": "#8250df", "reduction": "#1a7f37", "shape": "#818b98",
     "other": "#1b7c83", "leaf": "#0969da",
     "leaf-fill": "#ddf4ff", "leaf-ink": "#0550ae", "saved-fill": "#fff8c5", "saved-ink": "#7d4e00",
-    "kept-fill": "none", "kept-ink": "#7d4e00",
+    "keeper-fill": "none", "keeper-ink": "#7d4e00",
     "grad-fill": "#dafbe1", "grad-ink": "#116329", "root-fill": "#ffeff7", "root-ink": "#99286e",
     "error-fill": "#ffcecb", "error-ink": "#a40e26", "break-fill": "#ffe3cc", "break-box": "#fff8f2", "break-ink": "#953800",
     "note-fill": "#eaeef2", "note-ink": "#424a53",
@@ -42,7 +42,7 @@ _DARK = {
     "product": "#4493f8", "activation": "#f0883e", "norm": "#a371f7", "reduction": "#3fb950", "shape": "#6e7681",
     "other": "#39c5cf", "leaf": "#4493f8",
     "leaf-fill": "#0c2d6b", "leaf-ink": "#a5d6ff", "saved-fill": "#3b2300", "saved-ink": "#f2cc60",
-    "kept-fill": "none", "kept-ink": "#f2cc60",
+    "keeper-fill": "none", "keeper-ink": "#f2cc60",
     "grad-fill": "#04260f", "grad-ink": "#7ee787", "root-fill": "#42062a", "root-ink": "#ffbedd",
     "error-fill": "#67060c", "error-ink": "#ffb3ad", "break-fill": "#4a2208", "break-box": "#23150b", "break-ink": "#ffc680",
     "note-fill": "#21262d", "note-ink": "#b1bac4",
@@ -65,7 +65,7 @@ def style(theme: Theme) -> str:
             ".line path{fill:none;stroke-width:1.4}",
             ".box.root .body{stroke-width:2}",
             ".box.repeat rect,.box.cut .body{stroke-dasharray:5 3}",
-            ".pill.stub,.pill.kept{fill:none;stroke-dasharray:2 2}",
+            ".pill.stub,.pill.keeper{fill:none;stroke-dasharray:2 2}",
             "tspan.note{font-weight:400}",
             ".line.order path,.line.resume path{stroke-dasharray:2 4}",
             ".line.resume path{stroke-dasharray:6 4}",
@@ -106,7 +106,7 @@ def _colours(c: dict[str, str]) -> list[str]:
         f".line path{{stroke:{c['line']}}}",
         f".line path.tip{{fill:{c['line']};stroke:none}}",
         f".pill.stub{{stroke:{c['line']}}}",
-        f".pill.kept{{stroke:{c['kept-ink']}}}",
+        f".pill.keeper{{stroke:{c['keeper-ink']}}}",
         f"text.stub{{fill:{c['muted']}}}",
     ]
     rules += [
