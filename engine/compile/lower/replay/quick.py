@@ -99,10 +99,14 @@ class _Writer:
         for k, name in enumerate(tensors):
             out += [f"{name}._requires_grad is not {needs[k]}", f"{name}._base is not None"]
             if gradients:
-                g = gradients[0][k]  # -1: there is none; -2: one that is no input
-                out.append(f"{name}._grad is {'not ' if g == -1 else ''}None")
-                if g >= 0:
-                    out.append(f"{name}._grad is not {tensors[g]}")
+                mine = gradients[0][k]
+                if mine == -1:
+                    out.append(f"{name}._grad is not None")
+                elif mine >= 0:
+                    out.append(f"{name}._grad is not {tensors[mine]}")
+                else:
+                    out.append(f"{name}._grad is None")
+                    out += [f"{name}._grad is {other}" for other in tensors if self._alike(name, other)]
                 if needs[k]:  # others have none that matters, and looking into their dictionary would make them slower
                     out += [f"{name}._hooks", f"'_kept_accumulator' in {name}.__dict__"]
         for i in owner.plain:
@@ -111,6 +115,11 @@ class _Writer:
         for i in variant.grad_inputs:
             out += [f"{self.given[i]}._grad._base is not None"]
         return out
+
+    def _alike(self, name: str, other: str) -> bool:
+        """Whether one given tensor could be the gradient of another."""
+        a, b = (self.segment.program.inputs[self.given.index(n)] for n in (name, other))
+        return name != other and (a is None or b is None or (a.shape == b.shape and a.dtype == b.dtype))
 
     def _kinds(self) -> list[bool]:
         """Which of the given values are tensors."""
