@@ -336,9 +336,10 @@ class GpuSegment(Outputs):
                         target._storage.version += written[k] in program.counted
                         out[k] = target
                         continue
-                    shaped = GpuArray(
-                        array.block, array.dtype, target._data.shape, row_major(target._data.shape), array.offset
-                    )
+                    shaped = array
+                    if base.strides is None:  # one that has an order of its own is no view
+                        shape = target._data.shape
+                        shaped = GpuArray(array.block, array.dtype, shape, row_major(shape), array.offset)
                     self.backend.copy(target._data, shaped)
                 if written[k] in program.counted:
                     target._storage.version += 1

@@ -29,6 +29,13 @@ def _times_one(x: Scalar) -> Scalar | None:
     return x.args[1] if x.op == "mul" and _number(x.args[0], 1) else None
 
 
+def _divided_by_zero(x: Scalar) -> Scalar | None:
+    """x / 0 is x times infinity, with the zero's sign (0 / 0 is NaN as 0 * infinity is): WGSL refuses the literal."""
+    if x.op == "div" and is_float(x.type) and _number(x.args[1], 0) and x.args[0].op != "lit":
+        return Scalar("mul", (x.args[0], lit(math.copysign(math.inf, x.args[1].data), x.type)), x.type)
+    return None
+
+
 def _plus_nothing(x: Scalar) -> Scalar | None:
     if x.op == "add":
         a, b = x.args
@@ -147,6 +154,7 @@ def _bool_cast_test(x: Scalar) -> Scalar | None:
 
 RULES: dict[str, Rule] = {
     "times or divided by one": _times_one,
+    "divided by zero": _divided_by_zero,
     "plus or minus nothing": _plus_nothing,
     "minus one times": _minus_one_times,
     "double negation": _double_negation,
