@@ -28,6 +28,7 @@ def fixes_of(captures: list[dict[str, Any]], breaks: list[dict[str, Any]], guard
     """The list of things to do from what was captured, the most costly first."""
     found: dict[Any, Fix] = {}
     by_segment = {(c["function"], s["id"]): s for c in captures for s in c["segments"]}
+    taken = {c["function"]: sum(s.get("seconds") or 0.0 for s in c["segments"]) for c in captures}
     graphs = {c["function"]: len(c["segments"]) for c in captures}
     for entry in breaks:
         source = entry.get("source") or {}
@@ -37,6 +38,8 @@ def fixes_of(captures: list[dict[str, Any]], breaks: list[dict[str, Any]], guard
         cost = [f"{entry['function']} is {count} graphs instead of one" if count > 1 else "the graph ends here"]
         if kernels := (segment.get("kernels") or {}).get("kernels"):
             cost.append(f"{len(kernels)} kernel{'s' if len(kernels) != 1 else ''} before it")
+        if count > 1 and (took := taken.get(entry.get("function", ""))):
+            cost.append(f"capturing them took {time_text(took)}")
         fix = found.setdefault(
             key,
             {

@@ -179,7 +179,7 @@ class KeyTester(ModalScreen[None]):
             return
         self._last = event.key
         meanings = self._describe(event.key)
-        row = Text.assemble((f"{event.key:<16}", "bold"))
+        row = Text.assemble((f"{event.key:<17} ", "bold"))
         row.append(
             "; ".join(f"{mode}: {meaning}" for mode, meaning in meanings) or "nothing", "" if meanings else "dim"
         )
