@@ -501,6 +501,8 @@ class _Translation:
             return args[0]
         code = L.code(val.dtype) if isinstance(val, TensorSpec) else None
         if name == "item":
+            if L.device != "cpu" and args[0] not in L.host:
+                raise NotImplementedError("a number is read off the device within the graph")
             L.numbers[getattr(val, "symbol_name", lambda: None)() or node.name] = args[0]
             L.weak.add(args[0]) if args[0].rank == 0 else None
             return val
