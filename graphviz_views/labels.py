@@ -6,6 +6,7 @@ has.  This file does not escape for a format (XML, DOT): that is the business of
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 from collections.abc import Sequence
 
@@ -72,6 +73,15 @@ def pad(text: str, cells: int) -> str:
 def shape_text(shape: Sequence[int | str]) -> str:
     """A shape as it is printed everywhere: "[64, 10]", and "[]" for a single number."""
     return "[" + ", ".join(map(str, shape)) + "]"
+
+
+def shapes_text(shapes: Sequence[Sequence[int | str]]) -> str:
+    """Several shapes: "[64], [64, 10]", and "[3, 64] x20" for three or more equal ones in a row."""
+    parts = []
+    for text, group in itertools.groupby(map(shape_text, shapes)):
+        count = sum(1 for _ in group)
+        parts += [f"{text} x{count}"] if count > 2 else [text] * count
+    return ", ".join(parts)
 
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")

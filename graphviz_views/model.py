@@ -19,7 +19,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
 from . import search
-from .labels import bytes_text, clean, count_text, shape_text
+from .labels import bytes_text, clean, count_text, shape_text, shapes_text
 
 NodeId = int | str
 """Identity of a node: the sequence number on a tape; other graphs may use names."""
@@ -200,8 +200,8 @@ class Node:
 
     @property
     def shape_text(self) -> str:
-        """The shapes of all outputs: "[64, 10]", or "[64], [64]"."""
-        return ", ".join(shape_text(t.shape) for t in self.outputs)
+        """The shapes of all outputs: "[64, 10]", "[64], [64]", or "[3, 64] x20"."""
+        return shapes_text([t.shape for t in self.outputs])
 
     @property
     def dtype_text(self) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from .families import family
-from .labels import bytes_text, cell_width, clean, count_text, seconds_text, shape_text, trim
+from .labels import bytes_text, cell_width, clean, count_text, seconds_text, shape_text, shapes_text, trim
 from .model import NO_FACTS, ROOT, Badge, Gradient, Graph, Item, Node, NodeId, Scope, SourceRange, saved_bytes
 from .repeats import Repeat, find_repeats
 
@@ -442,7 +442,7 @@ class _Boxes:
 def _gradient_shapes(node: Node) -> str:
     """The shapes of the outputs that can have a gradient: no integers, and no statistics beside a normalised value."""
     outputs = [t for t in node.outputs if not t.dtype.startswith(("int", "uint", "bool"))]
-    return ", ".join(shape_text(t.shape) for t in (outputs[:1] if node.op.startswith("native_") else outputs))
+    return shapes_text([t.shape for t in (outputs[:1] if node.op.startswith("native_") else outputs)])
 
 
 def _tail(module: str, cells: int = 28) -> str:

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapescope.graphviz_views.labels import bytes_text, cell_width, clean, count_text, pad, shape_text, trim
+from tapescope.graphviz_views.labels import (
+    bytes_text,
+    cell_width,
+    clean,
+    count_text,
+    pad,
+    shape_text,
+    shapes_text,
+    trim,
+)
 
 
 @given(st.text(st.characters()))
@@ -66,3 +75,8 @@ def test_facts_in_short():
     ]  # fmt: skip
     assert count_text(1, "leaf", "leaves") == "1 leaf"
     assert count_text(1200, "leaf", "leaves") == "1,200 leaves"
+
+
+def test_many_equal_shapes_are_counted():
+    assert shapes_text([[2, 3]] * 2) == "[2, 3], [2, 3]" and shapes_text([]) == ""
+    assert shapes_text([[1], *[[3, "s0"]] * 20, [], []]) == "[1], [3, s0] x20, [], []"

@@ -203,3 +203,18 @@ def test_a_maker_that_is_not_there_is_no_problem():
             saved["node"] = {"no": "number"} if saved["name"] == "input" else 10**9
     graph = build_tape(tape)
     assert not any(b.kind == "kept" for n in graph.nodes for b in n.badges) and graph.notes == ()
+
+
+def test_sizes_beyond_all_machines():
+    tape = load("mlp")
+    tape["nodes"][2]["outputs"] = [{"shape": [2**62] * 60, "dtype": "float32"}]
+    tape["nodes"][2]["saved"] = [{"name": "x", "shape": [2**62] * 10, "dtype": "float32", "bytes": 2**63 - 1}]
+    graph = build_tape(tape, seconds={3: 10**400, 4: float("inf"), 5: 1e-3})
+    box = next(iter(make_picture(graph).boxes.values()))
+    assert ("bytes", "over 1,024 EiB") in box.details and graph.ranked("bytes")[0] == graph.nodes[0].id
+
+
+def test_an_empty_tape_says_so():
+    assert build_tape({"version": 1, "roots": [], "nodes": [], "dropped": 0}).notes == (
+        "Nothing was recorded, so there is nothing to draw.",
+    )
