@@ -61,7 +61,7 @@ def own_grad(grad: Any) -> Any:
     """`grad` itself where nobody else holds its memory and it is dense, else a copy."""
     if grad._base is None and grad.is_contiguous() and sys.getrefcount(grad._storage) <= _UNSHARED:
         return grad.detach_shallow()
-    return grad.detach_shallow().contiguous_copy()
+    return grad.detach_shallow()._contiguous_copy()
 
 
 class _Probe:

@@ -38,7 +38,7 @@ class CopySlices(Node):
         before = inner[0]
         base = None
         if self.edges[0] is not None:
-            kept = before if before is not None else part.zeros_like_plain()
+            kept = before if before is not None else part._zeros_like_plain()
             base = _read_as(grad.as_strided_scatter(kept, shape, strides, offset), whole.dtype).reshape(whole.shape)
         return [base, *inner[1:]]
 

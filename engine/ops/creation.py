@@ -467,7 +467,7 @@ METHODS["new"] = lambda self, *args, device=None: (
     if len(args) == 1 and isinstance(args[0], Tensor)
     else empty(*(args or (0,)), dtype=self.dtype, device=device or self.device)
 )
-METHODS["zeros_like_plain"] = lambda self: zeros(self.shape, dtype=self.dtype, device=self.device)
+METHODS["_zeros_like_plain"] = lambda self: zeros(self.shape, dtype=self.dtype, device=self.device)
 CREATORS = (
     tensor, as_tensor, asarray, from_numpy, frombuffer, empty, zeros, ones, full, empty_like, zeros_like, ones_like, full_like,
     scalar_tensor, empty_strided, empty_permuted,
@@ -499,7 +499,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
 
 
 @operator(spaces=("method",))
-def contiguous_copy(self: Tensor) -> Tensor:
+def _contiguous_copy(self: Tensor) -> Tensor:
     """A row-major copy in any case."""
     return dispatch.call(CONTIGUOUS, (self,))
 

@@ -245,7 +245,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     return stack([g.reshape(-1) for g in grids], 1)
 
 
-@operator()
+@operator(method=False)
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All combinations of `r` elements of a vector, in the order of `itertools`, as rows."""
     if input.ndim != 1:

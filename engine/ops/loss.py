@@ -59,7 +59,7 @@ def _picked_backward(
     safe = target * keep.to(target.dtype)
     part = -g * keep.to(g.dtype)
     if weight is not None:
-        part = part * weight.take_flat(safe)
+        part = part * weight._take_flat(safe)
     return g.new_zeros(input_shape).scatter_add(1, safe.unsqueeze(1), part.unsqueeze(1))
 
 
@@ -71,7 +71,7 @@ NLL_LOSS = Op(
 
 
 @operator(spaces=("method",))
-def take_flat(self: Tensor, index: Tensor) -> Tensor:
+def _take_flat(self: Tensor, index: Tensor) -> Tensor:
     """The elements of a vector at integer places of any shape."""
     return self.index_select(0, index.reshape(-1)).reshape(index.shape)
 
@@ -153,7 +153,7 @@ def _class_weights(target: Tensor, weight: Tensor | None, ignore_index: int, kin
     keep = target != ignore_index
     if weight is None:
         return keep.to(kind)
-    return weight.take_flat(target * keep.to(target.dtype)) * keep.to(kind)
+    return weight._take_flat(target * keep.to(target.dtype)) * keep.to(kind)
 
 
 def _nll_backward(
@@ -261,7 +261,7 @@ def cross_entropy(
             smooth = smooth.sum() / keep.sum()
         else:
             safe = target * keep.to(target.dtype)
-            smooth = smooth.sum() / (weight.take_flat(safe) * keep).sum()
+            smooth = smooth.sum() / (weight._take_flat(safe) * keep).sum()
     elif reduction == "sum":
         smooth = smooth.sum()
     share = label_smoothing / input.shape[axis]

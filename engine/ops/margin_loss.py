@@ -177,7 +177,7 @@ def _multi_margin_terms(input: Tensor, target: Tensor, p: int, margin: float, we
     slack = (margin - right + x).clamp_min(0)
     terms = slack if p == 1 else slack * slack
     if weight is not None:
-        terms = terms * weight.take_flat(place)
+        terms = terms * weight._take_flat(place)
     others = (x.detach() * 0 + 1).scatter(1, place, 0.0)
     return terms * others / x.shape[1]
 
@@ -190,7 +190,7 @@ def _multi_margin_slope(
     slack = (margin - x.gather(1, place) + x).clamp_min(0)
     slope = (slack > 0).to(x.dtype) if p == 1 else 2 * slack
     if weight is not None:
-        slope = slope * weight.take_flat(place)
+        slope = slope * weight._take_flat(place)
     others = (x.detach() * 0 + 1).scatter(1, place, 0.0)
     slope = slope * others / x.shape[1]
     slope = slope - slope.sum(1, keepdim=True) * (1 - others)
