@@ -307,7 +307,8 @@ def test_snapshot_is_plain_data():
     assert [o for o in ops if o != "leaf"] == ["exp", "mm", "sum"] and "leaf" in ops
     by_op = {n["op"]: n for n in tape["nodes"]}
     assert by_op["leaf"]["label"] == "weight" and by_op["exp"]["outputs"][0]["shape"] == [2, 3]
-    assert by_op["exp"]["saved"][0] == {"name": "result", "shape": [2, 3], "dtype": "float32", "bytes": 24}
+    kept = {"name": "result", "shape": [2, 3], "dtype": "float32", "bytes": 24, "node": by_op["exp"]["id"]}
+    assert by_op["exp"]["saved"][0] == kept
     assert tape["roots"] == [by_op["sum"]["id"]] and by_op["mm"]["inputs"] == [by_op["exp"]["id"]]
     assert by_op["sum"]["source"]["file"] == __file__
 
