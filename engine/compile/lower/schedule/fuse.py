@@ -117,13 +117,18 @@ def _stored(order: list[Value], results: Iterable[Value | None], gathers: bool =
             elif seen is not None and (_forward(seen[1]) if v.kind == "call" else matrix(a) is not None):
                 out.add(base)
             else:
-                out.add(_narrow(a) if v.kind == "product" else a)
+                out.add(_narrow(a, _slim(v)) if v.kind == "product" else a)
     return out
 
 
-def _narrow(a: Value) -> Value:
-    """What of a product's operand gets memory where it cannot be read as it lies: the lowest of its views from which it can be read,
-    so that copies by expansion stay one, and what is read as it is and transposed too."""
+def _slim(p: Value) -> bool:
+    """Whether a product has few rows or columns: then BLAS reads a transposed operand as fast as a copy that is not."""
+    return any(n.number is not None and n.number <= 16 for n in p.shape[-2:])
+
+
+def _narrow(a: Value, transposed: bool) -> Value:
+    """What of a product's operand gets memory where it cannot be read as it lies: the lowest of its views from which it can be read
+    (also `transposed`), so that copies by expansion stay one, and so does what several products read."""
     best, v = a, a
     while v.kind == "view":
         v = v.args[0]
@@ -131,7 +136,8 @@ def _narrow(a: Value) -> Value:
             break
         mine, least = v.numel(), best.numel()
         fewer = mine == least or (mine.number is not None and least.number is not None and mine.number < least.number)
-        if fewer and matrix(a, {v}) is not None:
+        seen = matrix(a, {v}) if fewer else None
+        if seen is not None and (transposed or not seen.transposed):
             best = v
     return best
 
