@@ -86,7 +86,7 @@ $(VENV)/.run: $(VENV)/.made pyproject.toml
 	@$(BIN)/python -m pip install -qq --editable .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.made pyproject.toml
+$(VENV)/.dev: $(VENV)/.made pyproject.toml Makefile
 	@echo 'Installing tapescope with the tools for tests and lint ...' >&2
 	@$(BIN)/python -m pip install -qq --editable '.[test,lint,docs]'
 	@touch $@ $(VENV)/.run $(VENV)/.docs
