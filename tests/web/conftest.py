@@ -54,6 +54,17 @@ def numpy_wheel() -> Path:
     return folder
 
 
+def documentation(folder: Path) -> Path:
+    """What the documentation's builder would leave, in small: pages with a script inside, a link, and a file they load."""
+    folder.mkdir(parents=True, exist_ok=True)
+    page = "<!doctype html><html><head><title>Manual</title></head><body><p id=a>still</p><a href='second.html'>second</a>{}</body></html>"
+    inside = "<script>document.getElementById('a').textContent = 'alive'</script><script src='own.js'></script>"
+    (folder / "index.html").write_text(page.format(inside))
+    (folder / "second.html").write_text(page.format("<p>the second page</p>"))
+    (folder / "own.js").write_text("document.title = 'loaded'")
+    return folder
+
+
 @pytest.fixture(scope="session")
 def built_site() -> Path:
     """The folder of a built playground, with the first example recorded; TAPESCOPE_SITE names one to test instead."""
@@ -73,7 +84,7 @@ def built_site() -> Path:
         if not (out.is_dir() and stamp.is_file() and stamp.read_text() == digest.hexdigest()):
             stamp.unlink(missing_ok=True)
             shutil.rmtree(out, ignore_errors=True)
-            site.build(out, package_folder=numpy_wheel(), record=["01_digits"])
+            site.build(out, package_folder=numpy_wheel(), record=["01_digits"], docs=documentation(WORK / "docs"))
             stamp.write_text(digest.hexdigest())
         return out
 
@@ -223,13 +234,22 @@ class Page:
         self.context.close()
 
 
+def _without_switching(route: Any) -> None:
+    answer = route.fetch()
+    gone = "".join(f"delete WebAssembly.{name};" for name in ("Suspending", "promising", "Suspender"))
+    route.fulfill(response=answer, body=f"{gone}\n{answer.text()}")
+
+
 @pytest.fixture(scope="module")
 def open_page(browser: Any, address: str) -> Iterator[Callable[..., Page]]:
     """Opens pages, each in a profile of its own."""
     opened: list[Page] = []
 
-    def make(rest: str = "?device=cpu", *, at: str | None = None, **options: Any) -> Page:
-        page = Page(browser.new_context(**options), at or address)
+    def make(rest: str = "?device=cpu", *, at: str | None = None, older: bool = False, **options: Any) -> Page:
+        context = browser.new_context(**options)
+        if older:  # a browser whose WebAssembly cannot switch stacks
+            context.route("**/kernel_worker*.js", _without_switching)
+        page = Page(context, at or address)
         opened.append(page)
         return page.open(rest)
 

@@ -180,3 +180,44 @@ def test_a_broken_link_gets_a_sentence(open_page):
 
 def test_nothing_broke(page):
     assert page.errors == []
+
+
+def test_formulas_are_drawn_and_wrong_ones_stay_text(open_page: Callable):
+    page = open_page()
+    text = r"""Costs \$5 and $6, then $\frac{\partial L}{\partial w_{i j}}$ and `$code$`.
+
+$$\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}$$
+
+\[ \sum_i x_i \] and wrong: $\frac{1$ $\href{https://example.org}{x}$"""
+    page.new("\n".join(f"# {line}" for line in text.splitlines()), kind="markdown")
+    page.page.wait_for_selector(".formula math mfrac")
+    assert page.page.locator(".formula math").count() == 3
+    assert page.page.locator(".formula.display mtable").count() == 1
+    shown = page.cell(0).inner_text()
+    assert "Costs $5 and $6, then" in shown and "$code$" in shown and "\\frac{1" in shown
+    assert page.page.locator(".formula a, .formula [href]").count() == 0
+    assert page.errors == []
+
+
+def test_the_documentation_opens_beside_the_notebook_and_is_kept(open_page: Callable):
+    page = open_page()
+    page.page.evaluate(
+        """navigator.serviceWorker.ready.then(({ active }) => new Promise(done => {
+            const look = () => active.state === "activated" && done();
+            active.addEventListener("statechange", look);
+            look();
+        }))"""
+    )
+    page.key("h")
+    with page.context.expect_page() as opened:
+        page.page.click('dialog a:has-text("documentation")')
+    manual = opened.value
+    manual.wait_for_selector("#a:has-text('alive')")
+    assert manual.title() == "loaded"
+    manual.reload()
+    manual.wait_for_selector("#a:has-text('alive')")
+    page.context.set_offline(True)
+    manual.reload()
+    manual.wait_for_selector("#a:has-text('alive')")
+    page.context.set_offline(False)
+    assert all(url.startswith((page.address, "data:", "blob:")) for url in page.requests)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -86,6 +87,17 @@ def test_a_training_loop_is_stopped_in_the_middle_of_reading(page):
     assert "True 4096.0" in page.run(at + 1).done(at + 1)
 
 
+def test_kernels_are_timed_on_demand(page):
+    page.page.click(".status")
+    page.page.click('.menu button:has-text("Time every operator")')
+    at = page.add("y = (torch.ones(200, 200, device='webgpu') @ torch.ones(200, 200, device='webgpu')).sum().item()")
+    page.run(at).done(at)
+    page.page.click("#tab-kernels")
+    assert re.search(r"matmul.*1 launches · [\d.]+ (µs|ms)", page.page.inner_text("#panel-kernels"))
+    page.page.click(".status")
+    page.page.click('.menu button:has-text("Time every operator")')
+
+
 def test_what_goes_wrong_on_the_device_is_told(page):
     at = page.add(
         "torch.ones(3, device='webgpu')[torch.tensor([7], device='webgpu')].sum().item()", "print(x.sum().item())"
@@ -96,3 +108,27 @@ def test_what_goes_wrong_on_the_device_is_told(page):
 
 def test_nothing_broke(page):
     assert page.errors == []
+
+
+def test_a_lost_device_is_told_with_a_way_out_and_the_next_use_opens_another(page):
+    at = page.add("x.sum().item()", "print(torch.ones(3, device='webgpu').sum().item())")
+    (worker,) = [w for w in page.page.workers if "gpu" in w.url]
+    worker.evaluate("() => executor.device.destroy()")
+    page.page.wait_for_selector('.banner:has-text("The GPU was lost")')
+    assert "DeviceLost" in page.run(at).done(at, "error")
+    assert "3.0" in page.run(at + 1).done(at + 1)
+    page.page.click('.banner button:has-text("Restart Python")')
+    page.page.wait_for_selector(".status[data-state=loading]")
+    page.ready()
+    assert page.page.locator(".banner").count() == 0
+    assert "NameError" in page.run(at).done(at, "error")
+
+
+def test_values_are_awaited_where_python_can_neither_block_nor_suspend(open_page, plain_address):
+    page = open_page("?device=webgpu", at=plain_address, older=True, service_workers="block").ready()
+    code = "import torch\nx = torch.arange(4.0, device='webgpu')"
+    page.new(f"{code}\nprint(await (x * 2).sum().item_async())", "x.sum().item()", "print('on')").ready()
+    assert "12.0" in page.run(0).done(0)
+    assert "await tensor.item_async()" in page.run(1).done(1, "error")
+    assert "on" in page.run(2).done(2)
+    page.close()

@@ -31,12 +31,21 @@ HTML = [
 ]  # fmt: skip
 
 
+TEX = [
+    rf"$\href{{javascript:{SCRIPT}}}{{press}}$ $\url{{https://example.org}}$ $\includegraphics{{https://example.org/f.png}}$",
+    r"$$\def\a{\a\a}\a$$ $\rule{9999em}{9999em}$ $\style{position:fixed}{x}$ $\class{cell}{x}$ $\id{main}{x}$",
+    rf"$\text{{<img src=x onerror={SCRIPT}>}}$ $$" + "{" * 5000 + "}" * 5000 + "$$",
+]
+
+
 def figure(text: str) -> dict:
     return {"data": [{"type": "scatter", "y": [1], "name": text}], "layout": {"title": {"text": text}}}
 
 
 def hostile_notebook() -> str:
-    cells = [{"cell_type": "markdown", "id": f"m{n}", "metadata": {}, "source": text} for n, text in enumerate(HTML)]
+    cells = [
+        {"cell_type": "markdown", "id": f"m{n}", "metadata": {}, "source": text} for n, text in enumerate(HTML + TEX)
+    ]
     cells.append(
         {
             "cell_type": "markdown",

@@ -155,6 +155,15 @@ def test_completion_comes_from_the_kernel(page):
     assert page.sources()[at + 1] == "wonderful_name"
 
 
+def test_completion_knows_what_has_not_run(page):
+    """Jedi reads the text: names of a function that was never called."""
+    at = page.add("def never(path: str):\n    a_local_list = [path.upper()]\n    a_local_list.app")
+    page.cell(at).locator(".source").click()
+    page.key("Control+End", "Control+Space")
+    page.page.wait_for_selector('.cm-tooltip-autocomplete li:has-text("append")')
+    page.key("Escape", "Escape")
+
+
 def test_files_go_in_and_come_out(page):
     page.load("data.csv", "a,b\n1,2\n")
     at = page.add("print(open('data.csv').read())\nopen('result.txt', 'w').write('from the cell')")

@@ -13,7 +13,7 @@ import pytest
 
 from tapescope.app.cli import main
 from tapescope.app.command_error import CommandError
-from tapescope.app.web import bundles, packages, serve, site
+from tapescope.app.web import bundles, docs_site, packages, serve, site
 
 
 @pytest.fixture
@@ -157,3 +157,22 @@ def test_the_commands_say_what_is_wrong(tmp_path, capsys):
     assert "no such folder" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["playground"])
+
+
+def test_documentation_is_copied_with_a_policy_in_each_page(tmp_path: Path, small: Path, ask):
+    docs = tmp_path / "built"
+    docs.mkdir()
+    (docs / "index.html").write_text(
+        '<html><head lang="en"><script>1</script><script type="application/json">{}</script></head></html>'
+    )
+    docs_site.copy(docs, small)
+    text = (small / "docs" / "index.html").read_text()
+    assert text.startswith(
+        '<html><head lang="en"><meta http-equiv="Content-Security-Policy" content="default-src \'none\'; script-src'
+    )
+    # printf 1 | openssl dgst -sha256 -binary | base64
+    assert "script-src 'self' 'sha256-a4ayc/80/OGda4BO/1o/V0etpOqiLx1JwB5S3beHW0s=';" in text
+    assert "'unsafe-eval'" not in ask("/docs/index.html")[1]["Content-Security-Policy"]
+    assert "'unsafe-inline'; style" not in ask("/index.html")[1]["Content-Security-Policy"]
+    with pytest.raises(CommandError, match="make docs"):
+        docs_site.copy(tmp_path / "nowhere", small)
