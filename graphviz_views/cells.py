@@ -489,7 +489,7 @@ def _chip(box: Box, stubs: Stubs, picture: Picture, back: Back | None) -> list[_
     if back is not None:
         return [[("◂ ", "border.back"), (trim(back.title, 28), "title.back")]]
     group = box.kind in ("scope", "repeat", "cut")
-    line: _Line = [("▸" if box.kind in ("scope", "repeat") else "▌", f"op.{box.family}")]
+    line: _Line = [("▸ " if box.kind in ("scope", "repeat") else "▌", f"op.{box.family}")]
     line.append((trim(box.title, 32), "title.group" if group else "title"))
     if box.lines:
         line.append((f" {trim(box.lines[0], 24)}", "fact"))
