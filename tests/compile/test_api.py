@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import threading
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -565,3 +566,31 @@ def test_tape_of_a_compiled_call_names_the_users_lines_and_modules() -> None:
         stop()
     assert seen == eager
     assert "Outer.Net.body.0" in {p[1] for p in places(Outer(compiled)(x))}
+
+
+def test_traceback_of_a_cause_that_was_raised_and_caught_inside() -> None:
+    def deep(n: int) -> None:
+        if n == 0:
+            raise KeyError("deep")
+        deep(n - 1)
+
+    def f(x: Any) -> Any:
+        try:
+            deep(2)
+        except KeyError as error:
+            raise ValueError("of f") from error
+        return x
+
+    def places(error: BaseException | None) -> list[Any]:
+        assert error is not None
+        mine = [s for s in traceback.extract_tb(error.__traceback__) if s.filename == __file__]
+        return [(s.name, s.lineno, s.colno, s.end_colno) for s in mine if s.name in ("f", "deep")]
+
+    def raised(g: Any) -> list[Any]:
+        with pytest.raises(ValueError, match="of f") as info:
+            g(torch.ones(1))
+        return [places(info.value), places(info.value.__cause__)]
+
+    g = torch.compile(f, backend="eager")
+    assert raised(g) == raised(f) and len(raised(f)[1]) == 4
+    assert raised(g) == raised(f)

@@ -740,7 +740,9 @@ class Containers:
         if any(map(self.symbolic, keys)):
             if any(isinstance(k, Tensor) for k in keys):
                 raise Stop("branch", "Sorting")
-            raise Stop("unsupported-value", "Sorting such objects")
+            keys = [_Ordered(self, frame, k) for k in keys]
+        elif any(self.special(k, "__lt__") is not None for k in keys):
+            keys = [_Ordered(self, frame, k) for k in keys]
         order = sorted(range(len(items)), key=lambda i: self.concrete(keys[i]), reverse=reverse)
         return [items[i] for i in order]
 
@@ -762,6 +764,19 @@ class Containers:
         if isinstance(value, (InterpretedGenerator, MethodType)):
             raise TypeError(f"object of type '{type(value).__name__}' has no len()")
         return len(value)
+
+
+class _Ordered:
+    """A key of a sort whose `<` is interpreted, or that of a symbolic value; nothing else is asked of keys."""
+
+    __slots__ = ("domain", "frame", "key")
+
+    def __init__(self, domain: Any, frame: Frame, key: Any) -> None:
+        self.domain, self.frame, self.key = domain, frame, key
+
+    def __lt__(self, other: _Ordered) -> bool:
+        domain = self.domain
+        return domain.truth_of(domain.nested_value(self.frame, domain.compare(self.frame, "<", self.key, other.key)))
 
 
 def _method(name: str) -> Any:

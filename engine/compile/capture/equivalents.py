@@ -53,6 +53,18 @@ def heapify(heap: list[Any]) -> None:
         _siftup(heap, i)
 
 
+class Compared:
+    """What `functools.cmp_to_key` makes of a value: `by` is the function that compares two."""
+
+    __slots__ = ("by", "value")
+
+    def __init__(self, by: Callable[[Any, Any], Any], value: Any) -> None:
+        self.by, self.value = by, value
+
+    def __lt__(self, other: Compared) -> bool:
+        return self.by(self.value, other.value) < 0
+
+
 def until(function: Callable[[], Any], sentinel: Any) -> Iterator[Any]:
     """`iter(function, sentinel)`."""
     while True:
@@ -62,4 +74,4 @@ def until(function: Callable[[], Any], sentinel: Any) -> Iterator[Any]:
         yield value
 
 
-__all__ = ["count_elements", "heapify", "heappop", "heappush", "heappushpop", "heapreplace", "until"]
+__all__ = ["Compared", "count_elements", "heapify", "heappop", "heappush", "heappushpop", "heapreplace", "until"]

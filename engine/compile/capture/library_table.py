@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import functools
 import heapq
 import operator
 import sys
@@ -32,6 +33,12 @@ for _native, _python in (
 ):  # fmt: skip
     if _native is not None:
         HANDLERS[id(_native)] = (_native, _in_python(_python))
+
+
+@entry(functools.cmp_to_key)
+def _cmp_to_key(domain: Any, frame: Frame, args: list[Any], kwargs: Any) -> Any:
+    (f,) = args or kwargs.values()
+    return functools.partial(equivalents.Compared, domain.read(f))
 
 
 # -- functions that are objects -------------------------------------------------------------------

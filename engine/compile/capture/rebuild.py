@@ -28,6 +28,7 @@ from ...autograd.node import Node as TapeNode
 from ...shapes import Size
 from ...tensor import Tensor
 from ..fake import SymFloat, SymInt
+from ..interpreter import tracebacks
 from ..interpreter.frame import NULL, UNBOUND, Convert, Frame, OnReturn
 from ..interpreter.generators import InterpretedGenerator
 from .codegen import Writer
@@ -381,6 +382,11 @@ class Rebuilder:
         own = "{" + ", ".join(f"{k!r}: {self.value(x)}" for k, x in v.__dict__.items()) + "}"
         args = f"({self.values(v.args)},)" if v.args else "()"
         name = self.start(v, f"{self.helper('_exception', make_exception)}({self.class_(type(v))}, {args}, {own})")
+        places = tracebacks.entries(v.__traceback__)
+        if places:
+            self.writer.line(
+                f"{name}.__traceback__ = {self.helper('_trace', tracebacks.from_entries)}({self.constant(places)})"
+            )
         if v.__cause__ is not None:
             self.writer.line(f"{name}.__cause__ = {self.value(v.__cause__)}")
         if v.__context__ is not None:

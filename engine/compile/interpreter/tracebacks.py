@@ -86,6 +86,26 @@ def entry(frame: Frame, variables: Mapping[str, Any], after: TracebackType | Non
     return TracebackType(after, place, _LASTI, line or frame.program.code.co_firstlineno)
 
 
+def entries(traceback: TracebackType | None) -> list[tuple[CodeType, dict[str, Any], int]]:
+    """The entries that `entry` made of a traceback, without their variables: code, globals and line, to make them again."""
+    found = []
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if code.co_code == _PLACE.co_code:
+            bare = code.replace(co_argcount=0, co_nlocals=0, co_varnames=()) if code.co_nlocals else code
+            found.append((bare, traceback.tb_frame.f_globals, traceback.tb_lineno))
+        traceback = traceback.tb_next
+    return found
+
+
+def from_entries(made: list[tuple[CodeType, dict[str, Any], int]]) -> TracebackType | None:
+    """A traceback of what `entries` answered."""
+    out: TracebackType | None = None
+    for code, space, line in reversed(made):
+        out = TracebackType(out, FunctionType(code, space)().gi_frame, _LASTI, line)
+    return out
+
+
 def python_frame(frame: Frame, ip: int, variables: Mapping[str, Any]) -> FrameType:
     """A frame of Python that never runs and says that it stands at that instruction."""
     program = frame.program

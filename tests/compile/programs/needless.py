@@ -352,3 +352,31 @@ def limits_of_dtypes():
         return x.masked_fill(x > 0, torch.finfo(x.dtype).min) + torch.finfo().eps, torch.iinfo(torch.int8).max
 
     return f, [(torch.randn(4),)] * 2
+
+
+@program(graphs=1)
+def sorting_by_comparisons():
+    """Keys with a `__lt__` of the program, and `functools.cmp_to_key`: compared as often, and in the same order, as by Python."""
+    import functools
+
+    class V:
+        def __init__(self, v):
+            self.v = v
+
+        def __lt__(self, other):
+            log.append((self.v, other.v))
+            return self.v < other.v
+
+    log, vs = [], [V(3), V(1), V(2)]
+
+    def by(a, b):
+        log.append((a, b))
+        return b - a
+
+    def f(x, row):
+        down = sorted(row, key=functools.cmp_to_key(by))
+        least = sorted(vs)[0].v
+        made = sorted([V(5), V(4)])[0].v
+        return x * down[0] + least, made, min(vs).v
+
+    return f, [(_one(), [1, 5, 3, 2])] * 2, log
