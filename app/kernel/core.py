@@ -16,6 +16,7 @@ import re
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -301,12 +302,14 @@ class KernelCore:
             "stdin": sys.stdin,
             "input": builtins.input,
             "getpass": getpass.getpass,
+            "warnings": warnings.formatwarning,
             "main": sys.modules.get("__main__"),
             "shells": [(kind, kind._instance) for kind in type(self.shell)._walk_mro()],
         }
         sys.stdout, sys.stderr, sys.stdin = (self._streams[n] for n in ("stdout", "stderr", "stdin"))
         builtins.input = self._input
         getpass.getpass = self._getpass
+        warnings.formatwarning = self.shell.format_warning
         sys.modules["__main__"] = self.shell.user_module
         for kind, _ in self._outside["shells"]:
             kind._instance = self.shell
@@ -319,6 +322,7 @@ class KernelCore:
         sys.stdout, sys.stderr, sys.stdin = outside["stdout"], outside["stderr"], outside["stdin"]
         builtins.input = outside["input"]
         getpass.getpass = outside["getpass"]
+        warnings.formatwarning = outside["warnings"]
         if outside["main"] is not None:
             sys.modules["__main__"] = outside["main"]
         for kind, instance in outside["shells"]:

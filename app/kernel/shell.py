@@ -496,6 +496,19 @@ class Shell(InteractiveShell):
         lines = [shorten(line_, 100_000) for line_ in stb]
         self.emit(Error(self.cell, etype.__name__, text_of(evalue), lines, line))
 
+    def format_warning(
+        self, message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+    ) -> str:
+        """A warning with its place named as tracebacks name it, and the line."""
+        if parse_cell_filename(filename) is None:
+            shown = filename
+        else:
+            count = self.compile._filename_map.get(filename, self.cell_count)
+            shown = f"Cell In[{count}], line {lineno}"
+        place = f"{shown}:{lineno}" if shown == filename else shown
+        text = (line if line is not None else linecache.getline(filename, lineno)).strip()
+        return f"{place}: {category.__name__}: {message}\n" + (f"  {text}\n" if text else "")
+
     def _exit_sentence(self, error: SystemExit) -> str:
         line = line_in_cell(error, self.cell or "", self.cell_revision)
         where = f" in line {line}" if line else ""

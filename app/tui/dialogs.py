@@ -95,10 +95,12 @@ class Ask(ModalScreen[str]):
 
 
 class Prompt(ModalScreen[str | None]):
-    """One line of text; Escape gives None."""
+    """One line of text; Escape gives None. With `low` it stands at the lower edge and leaves the cells in view."""
 
     DEFAULT_CSS = f"""
     Prompt {{ {_FRAME} }}
+    Prompt.-low {{ align: center bottom; background: $background 0%; }}
+    Prompt.-low > Vertical {{ margin-bottom: 2; }}
     Prompt Static {{ padding: 1 1 0 1; height: auto; }}
     Prompt Input {{ margin: 1 0 0 0; }}
     Prompt .help {{ color: $text-muted; padding: 0 1; }}
@@ -107,9 +109,16 @@ class Prompt(ModalScreen[str | None]):
     BINDINGS: list[BindingType] = [Binding("escape", "cancel", show=False)]
 
     def __init__(
-        self, title: str, question: str, *, value: str = "", password: bool = False, escape: str = "cancels"
+        self,
+        title: str,
+        question: str,
+        *,
+        value: str = "",
+        password: bool = False,
+        escape: str = "cancels",
+        low: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(classes="-low" if low else None)
         self._title, self._question, self._value = title, question, value
         self._password, self._escape = password, escape
 

@@ -334,6 +334,13 @@ class NotebookView(ScrollView, can_focus=True):
             view_top = 0
         self._scroll(view_top)
 
+    def lift(self, index: int, rows: int) -> None:
+        """Scroll so that so many rows below a cell are free for what will lie over them, unless a person scrolled."""
+        if not self.let_go_by_hand and 0 <= index < len(self._tops) - 1:
+            view_top = self._tops[index + 1] - 1 + rows - self.scrollable_content_region.height
+            if view_top > self.scroll_offset.y:
+                self._scroll(view_top)
+
     def shows_end(self, index: int) -> bool:
         """Whether the last row of a cell, above the gap, is on the screen."""
         last = self._tops[index + 1] - 2

@@ -662,8 +662,19 @@ class NotebookScreen(Screen[None]):
                 self.session.answer(text)
 
         name = self.cell_name(request.cell) if request.cell else "A cell"
+        if request.cell and self.notebook.find(request.cell) is not None:
+            view = self.pane.view
+            view.settle()
+            view.lift(self.notebook.index_of(request.cell), 10)
+            view.following = None
         self.app.push_screen(
-            Prompt(f"{name} asks for input", request.prompt, password=request.password, escape="interrupts the cell"),
+            Prompt(
+                f"{name} asks for input",
+                request.prompt,
+                password=request.password,
+                escape="interrupts the cell",
+                low=True,
+            ),
             answer,
         )
 

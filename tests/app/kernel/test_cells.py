@@ -26,6 +26,12 @@ from tapescope.app.kernel.messages import (
 )
 
 
+def test_a_warning_names_its_place_as_tracebacks_do(talk):
+    heard = talk("process").run("1", "import warnings\nwarnings.warn('careful')")
+    said = "Cell In[2], line 2: UserWarning: careful\n  warnings.warn('careful')\n"
+    assert heard.text("stderr") == said
+
+
 def test_prints_and_results_come_in_order_between_busy_and_idle(kernel):
     heard = kernel.run("print('one')\nimport sys\nprint('two', file=sys.stderr)\n6 * 7")
     assert heard.text() == "one\n" and heard.text("stderr") == "two\n"
