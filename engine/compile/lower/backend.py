@@ -107,7 +107,7 @@ def _tuned(gm: GraphModule, choices: Choices) -> Any:
         return lower(program, choices)
 
     def make(candidate: Candidate) -> Segment:
-        return Segment(assemble(translate(gm), Caps(keep=candidate.keep)), candidate.flags)
+        return Segment(assemble(translate(gm), Caps(keep=candidate.keep, merge=candidate.merge)), candidate.flags)
 
     return Tuned(make, gm.code)
 
@@ -155,7 +155,9 @@ class LoweredFunction(AotFunction):
         from .replay.quick import quick
 
         for key, variant in self.variants.items():
-            if variant is not None and self.looked.get(key, 0) < 2:
+            if variant is None or not getattr(variant.forward, "settled", True):
+                continue  # another form may take over
+            if self.looked.get(key, 0) < 2:
                 self.looked[key] = self.looked.get(key, 0) + 1
                 if self.looked[key] == 2 and (made := quick(self, variant, key)) is not None:
                     self.quick = made
@@ -179,7 +181,10 @@ class LoweredFunction(AotFunction):
         from .replay.tell import tell
 
         found = self.segments()
-        return tell(found, found[0].program.backend) if found else None
+        if not found:
+            return None
+        tuned = [p.tuning() for v in self.variants.values() if v is not None for p in v.parts() if hasattr(p, "tuning")]
+        return tell(found, found[0].program.backend) | ({"tuning": tuned} if tuned else {})
 
     def reasons(self) -> list[str]:
         """Why parts of it run operator by operator."""

@@ -221,12 +221,48 @@ def test_autotune_measures_once(monkeypatch, tmp_path):
     gm = make_fx(lambda x: F.softmax(x, -1))(x)
     first = compile_graph(gm, (), Choices("max-autotune"))
     assert torch.allclose(first(x), F.softmax(x, -1))
+    first.wait()
+    assert first.settled and first.tuning()["chosen"] in {c.name for c in CANDIDATES}
+    assert torch.allclose(first(x), F.softmax(x, -1))
     assert len(first.tried) == len(CANDIDATES) and len(list(tmp_path.glob("choice-*.json"))) == 1
     second = compile_graph(gm, (), Choices("max-autotune"))
     monkeypatch.setattr(second, "make", lambda c, make=second.make: made.append(c) or make(c))
     made = []
     second(x)
     assert len(made) == 1 and second.tried == first.tried
+
+
+def test_autotune_runs_nothing_twice_that_draws(monkeypatch, tmp_path):
+    monkeypatch.setenv("TAPESCOPE_CACHE", str(tmp_path))
+    f = torch.compile(lambda x: F.dropout(x, 0.5) * 2, mode="max-autotune")
+    x = torch.ones(64)
+    torch.manual_seed(3)
+    got = [f(x) for _ in range(3)]
+    torch.manual_seed(3)
+    assert all(torch.equal(g, F.dropout(x, 0.5) * 2) for g in got)
+
+
+def test_what_was_tuned_is_told(monkeypatch, tmp_path):
+    monkeypatch.setenv("TAPESCOPE_CACHE", str(tmp_path))
+    x = torch.randn(8, 16)
+    from tapescope.engine.compile.lower.backend import Choices, backend_with
+
+    from ..aot.harness import level1
+
+    made = backend_with(Choices("max-autotune"))(level1(lambda x: F.softmax(x, -1), [x]), [x])
+    made(x)
+    for variant in made.variants.values():
+        variant.forward.wait()
+    (told,) = made.kernels_json()["tuning"]
+    assert told["settled"] and told["chosen"] in {t["choice"] for t in told["tried"]}
+
+
+def test_what_cuts_the_code_is_told():
+    from tapescope.engine.compile.lower.replay.tell import tell
+
+    segment = check(lambda x: torch.sort(x.exp(), -1)[0] * 2, torch.randn(4, 6))
+    reasons = [r["reason"] for r in tell([segment], "cpu")["refused"]]
+    assert any(r.startswith("sort stands between them") for r in reasons)
 
 
 def test_a_second_process_finds_the_cache(monkeypatch, tmp_path):

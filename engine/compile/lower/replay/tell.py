@@ -216,6 +216,28 @@ def peak_bytes(segment: Any) -> int | None:
     return max((p.layout.bytes for p in prepared.values()), default=None) if prepared else None
 
 
+def split(segment: Any) -> list[dict[str, Any]]:
+    """Where a call cuts the generated code in two: the steps before and after it, and why it is no kernel."""
+    out: list[dict[str, Any]] = []
+    for k, step in enumerate(segment.assembly.steps):
+        if step.kind != "call" or step.value is None:
+            continue
+        target = step.value.data.op
+        name = getattr(target, "name", getattr(target, "__name__", "a function"))
+        reason = _WHY.get(getattr(target, "kind", ""), "has no formula of single elements for kernels")
+        if any(BYTES.get(v.dtype) is None for v in (*step.reads, *step.writes)):
+            reason = "has elements of a type that generated code does not compute with"
+        around = segment.assembly.steps[max(0, k - 1) : k + 2]
+        out.append({
+            "first": next(iter(origins(around[0])), name), "second": next(iter(origins(around[-1])), name),
+            "reason": f"{name} stands between them: it {reason}, and is a call of the engine",
+        })  # fmt: skip
+    return out
+
+
+_WHY = {"random": "draws from a generator whose numbers come in the program's order"}
+
+
 def tell(segments: Iterable[Any], device: str) -> dict[str, Any]:
     """`kernels_json` of several segments, such as a forward and a backward pass."""
     kernels: list[dict[str, Any]] = []
@@ -229,6 +251,7 @@ def tell(segments: Iterable[Any], device: str) -> dict[str, Any]:
             {"first": n, "second": n, "reason": "the engine's own kernel was measured to be faster than generated ones"}
             for n in dict.fromkeys(s.program.kept)
         ]
+        refused += split(s)
         for name, count in s.program.rewrites.items():
             passes[name] = passes.get(name, 0) + count
         planned += peak_bytes(s) or 0

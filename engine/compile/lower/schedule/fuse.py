@@ -41,6 +41,9 @@ class Caps:
     contiguous_rows: bool = True
     """Whether rows must lie in memory element after element."""
 
+    merge: bool = True
+    """Whether whole groups are put together after all anchors have found theirs."""
+
     gathers: bool = False
     """Whether products read operands through any view whose places are sums of a part of the row and a part of K."""
 
@@ -174,7 +177,8 @@ class _Scheduler:
                 self.unit_of[v] = self.unit_of[v.args[0]]
             elif v in self.anchors:
                 self._anchor(v)
-        self._merge()
+        if self.caps.merge:
+            self._merge()
         memory = {v for v in self.order if v.kind in GIVEN_KINDS or v.kind in LIBRARY_KINDS}
         memory |= {v for v in self.stored if v in self.anchors}
         for u in self.units:
