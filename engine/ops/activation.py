@@ -84,7 +84,9 @@ def _prepare(name: str, input: Tensor, dim: Any, dtype: Any) -> tuple[Tensor, in
         )
         dim = 0 if input.ndim in (0, 1, 3) else 1
     if input.dtype.category < dtypes.FLOATING:
-        raise NotImplementedError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{dispatch.type_name(input.dtype)}'")
+        raise NotImplementedError(
+            f"\"{name}_lastdim_kernel_impl\" not implemented for '{dispatch.type_name(input.dtype)}'"
+        )
     return input, wrap_dim(dim, input.ndim)
 
 
