@@ -163,8 +163,10 @@ def _assemble(
                 raise RuntimeError("a gradient that was there before is returned")
             if t is twins[owner_input]:
                 return Place("input", owner_input)
-            place = Place("view", owner_input, chain, None, not chain or not t.requires_grad, (t._creation, t._maker))
-            if not place.detached:
+            # Without any gradient a view is one of the input still; made under no_grad of one that has, of the memory only.
+            known = t.requires_grad or (t._base is not None and not given[owner_input].requires_grad)
+            place = Place("view", owner_input, chain, None, not chain or not known, (t._creation, t._maker))
+            if chain and t.requires_grad:
                 views.append((place, t, id(t._data.memory)))
             return place
         memory = id(t._data.memory)

@@ -380,3 +380,17 @@ def sorting_by_comparisons():
         return x * down[0] + least, made, min(vs).v
 
     return f, [(_one(), [1, 5, 3, 2])] * 2, log
+
+
+@program("print")
+def base_of_a_view_over_a_break():
+    """A view of an argument that leaves a graph is one of the argument still."""
+
+    def f(x):
+        v = x[1:]
+        w = x.detach()
+        print("break")
+        v.add_(1)
+        return v, v._base is x, w._base, x
+
+    return f, [(torch.ones(3),)] * 2
