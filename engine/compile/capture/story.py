@@ -242,6 +242,7 @@ class Explanation:
             )
             for told in e.effects:
                 lines.append(f"  effect: {told}")
+            lines += _kernels_told(e)
             x = e.exit
             if x.kind == "return":
                 lines.append("  returns")
@@ -263,6 +264,25 @@ class Explanation:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def _kernels_told(entry: Any) -> list[str]:
+    """Lines on the generated code of a segment: kernels, memory beside eager's, fusions refused, what was tuned."""
+    ask = getattr(entry.compiled, "kernels_json", None)
+    told = ask() if ask is not None else None
+    if not told:
+        return []
+    count, refused = len(told["kernels"]), len(told["refused"])
+    line = f"  {count} kernel{'s' * (count != 1)}, {refused} fusion{'s' * (refused != 1)} refused"
+    planned, eager = told["peak_bytes"], told["eager_peak_bytes"]
+    if eager:
+        line += f"; {planned or 0:,} bytes planned between them, where eager holds {eager:,}"
+    lines = [line]
+    for t in told.get("tuning", ()):
+        lines.append(
+            f"  tuned: {t['chosen']}, of {len(t['tried'])} forms" + ("" if t["settled"] else " (still measuring)")
+        )
+    return lines
 
 
 def records(compiled: Compiled) -> dict[str, Any]:

@@ -293,3 +293,9 @@ def test_the_gate_of_a_relu_looks_at_its_argument():
     x = torch.tensor([1.0, -1.0, 0.0, -0.0, float("nan"), float("inf")], requires_grad=True)
     segment = check(f, x)
     assert segment.program.rewrites["test of a maximum"] == 1
+
+
+def test_explain_tells_kernels_and_memory():
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Linear(64, 8))
+    text = str(torch.compiler.explain(lambda x: model(x).softmax(-1).sum(0))(torch.randn(16, 64)))
+    assert "kernels, " in text and "bytes planned between them, where eager holds" in text

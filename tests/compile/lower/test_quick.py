@@ -152,3 +152,26 @@ def test_a_segment_refuses_what_it_was_not_made_for():
     segment = compile_graph(gm)
     with pytest.raises(ValueError):
         segment(torch.ones(3, 2))
+
+
+def test_nothing_is_allocated_but_results(hot):
+    import tracemalloc
+
+    ours, _, _ = training(True)
+    batches = [data(k) for k in range(2)]
+    for k in range(20):
+        ours(*batches[k % 2])
+    tracemalloc.start()
+    try:
+        for k in range(4):
+            ours(*batches[k % 2])
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        for k in range(20):
+            ours(*batches[k % 2])
+        after, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    results = 4 * (6 * 8 + 8 + 8 * 3 + 3 + 1)  # fresh gradients and the loss, in float32
+    assert after - before < 2048
+    assert peak - before < results + 6000, "the objects around them"
