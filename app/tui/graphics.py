@@ -38,9 +38,12 @@ CELL = (10, 20)
 MAX_COLUMNS = 100
 _KEPT = 64
 _PATIENCE = 0.25
-_QUERY = "\x1b[>q\x1b[16t\x1b[?1;1;0S\x1b[c"
-"""What the terminal is, how many pixels a character has, how many colours sixels may have, and what it can do at all;
-every terminal answers the last."""
+_ABILITIES = "\x1b[16t\x1b[?1;1;0S\x1b[c"
+"""How many pixels a character has, how many colours sixels may have, and what the terminal can do at all; every terminal
+answers the last."""
+
+_NAME = "\x1b[>q\x1b[c"
+"""What the terminal is; the second answer says that there is no other to wait for."""
 
 
 @dataclass(eq=False)
@@ -211,7 +214,7 @@ def find_graphics() -> Graphics | None:
 
 
 def choose(answer: str, environment: Any) -> Protocol | None:
-    """The protocol that a terminal's answers (to `_QUERY`) and its environment speak for."""
+    """The protocol that a terminal's answers and its environment speak for."""
     said = re.search(r"\x1bP>\|([^\x1b\x07]*)", answer)
     name = said[1] if said is not None else ""
     version = tuple(int(part) for part in re.findall(r"\d+", name)[:2])
@@ -260,9 +263,12 @@ def _cell_by_window() -> tuple[int, int] | None:
 
 
 def _ask() -> str:
-    """The terminal's answers to `_QUERY`; what it has said in time where it does not answer."""
+    """The terminal's answers; "" where it gives none in time.
+
+    Its name is asked for only when it has answered at all, and then with more patience: were that answer late, the app
+    would take it for keys.
+    """
     try:
-        import select
         import termios
         import tty
 
@@ -270,18 +276,29 @@ def _ask() -> str:
         before = termios.tcgetattr(device)
     except (ImportError, OSError, ValueError):
         return ""
-    answer = b""
     try:
         tty.setcbreak(device, termios.TCSANOW)
-        os.write(sys.stdout.fileno(), _QUERY.encode())
-        end = time.monotonic() + _PATIENCE
-        while not re.search(rb"\x1b\[\?[\d;]*c", answer):
-            left = end - time.monotonic()
-            if left <= 0 or not select.select([device], [], [], left)[0]:
-                break
-            answer += os.read(device, 1024)
+        answer = _exchange(device, _ABILITIES, _PATIENCE)
+        return answer + _exchange(device, _NAME, 8 * _PATIENCE) if _ANSWERED.search(answer) else ""
     except OSError:
-        pass
+        return ""
     finally:
         termios.tcsetattr(device, termios.TCSANOW, before)
-    return answer.decode("ascii", "replace")
+
+
+_ANSWERED = re.compile(r"\x1b\[\?[\d;]*c")
+
+
+def _exchange(device: int, query: str, patience: float) -> str:
+    """Send a query that ends with one for abilities, and read until that is answered, or for so many seconds."""
+    import select
+
+    os.write(sys.stdout.fileno(), query.encode())
+    answer = ""
+    end = time.monotonic() + patience
+    while not _ANSWERED.search(answer):
+        left = end - time.monotonic()
+        if left <= 0 or not select.select([device], [], [], left)[0]:
+            break
+        answer += os.read(device, 1024).decode("ascii", "replace")
+    return answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
 import zlib
 
@@ -152,3 +153,41 @@ async def test_sixels_lie_over_the_text_unless_something_else_does(open_app):
         view.scroll_to(y=4, animate=False)
         await user.settle()
         assert drawn() == 3 or drawn() == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no pseudo terminals")
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_terminal_is_asked_for_its_name_only_when_it_answers(monkeypatch, answers):
+    """A made-up terminal at the other end of a pseudo terminal: sixel by its abilities; a silent one gets text."""
+    import pty
+    import threading
+
+    for name in ("TMUX", "STY", "TAPESCOPE_GRAPHICS", "LC_TERMINAL", "TERM_PROGRAM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    there, here = pty.openpty()
+    asked = bytearray()
+
+    def terminal() -> None:
+        while not asked.endswith(b"\x1b[>q\x1b[c"):
+            try:
+                asked.extend(os.read(there, 100))
+            except OSError:
+                return
+            if answers and asked.endswith(b"\x1b[c"):
+                name = b"\x1bP>|some terminal\x1b\\" if b">q" in asked else b"\x1b[6;18;9t\x1b[?1;0;64S"
+                os.write(there, name + b"\x1b[?62;4c")
+
+    with open(here, "rb", buffering=0) as stdin, open(os.dup(here), "wb", buffering=0) as stdout:
+        monkeypatch.setattr(graphics.sys, "stdin", stdin)
+        monkeypatch.setattr(graphics.sys, "stdout", stdout)
+        monkeypatch.setattr(graphics, "_PATIENCE", 2.0 if answers else 0.05)
+        thread = threading.Thread(target=terminal, daemon=True)
+        thread.start()
+        found = graphics.find_graphics()
+    if answers:
+        thread.join(5)
+        assert found is not None and (found.protocol, found.cell, found.colours) == ("sixel", (9, 18), 64)
+    else:
+        assert found is None and b">q" not in asked
+    os.close(there)
