@@ -319,7 +319,8 @@ def capture_json(
     backend   the backend's name
     inputs    list of {"name", "source" (an expression such as "x" or "self.fc.weight"), "shape", "dtype", "device"}
     nodes     list of {"name", "op" (FX's kind of node), "target" ("linear"), "inputs" (names of nodes), "constants" (the
-              other arguments as text: "2", "dim=-1"), "shape", "dtype", "bytes", "source", "module"}, in program order; `shape` entries are numbers or the names of symbolic sizes
+              other arguments as text: "2", "dim=-1"), "shape", "dtype", "bytes", "source", "module"}, in program order;
+              `shape` entries are numbers or the names of symbolic sizes
     outputs   names of nodes
     guards    list of {"text", "source" (the expression guarded), "why"}
     effects   list of sentences, such as "self.counter = ..."

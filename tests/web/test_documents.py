@@ -213,7 +213,7 @@ def test_the_documentation_opens_beside_the_notebook_and_is_kept(open_page: Call
         page.page.click('dialog a:has-text("documentation")')
     manual = opened.value
     manual.wait_for_selector("#a:has-text('alive')")
-    assert manual.title() == "loaded"
+    manual.wait_for_function("document.title === 'loaded'")
     manual.reload()
     manual.wait_for_selector("#a:has-text('alive')")
     page.context.set_offline(True)

@@ -19,7 +19,7 @@ from tapescope import engine as torch
 ENGINE = Path(__file__).parents[1] / "engine"
 PACKAGE = "engine_on_the_device"
 MODULES = (
-    "test_views", "test_tensor", "test_autograd", "test_dispatch", "test_func", "test_failed_tapes", "test_printing",
+    "test_views", "test_tensor", "test_autograd", "test_dispatch", "test_func", "test_failed_tapes", "test_printing", "test_parts_and_inference",
     "test_random", "ops.test_arrays", "ops.test_expressions", "ops.test_masked", "ops.test_movement", "ops.test_numerics",
     "ops.test_pointwise", "ops.test_reduction", "ops.test_sorting", "ops.test_values", "ops.test_windows",
 )  # fmt: skip

@@ -109,7 +109,9 @@ def write(assembly: Assembly, blas: bool) -> File:
         tables.append(f"static const int32_t {table}[] = {{{', '.join(map(str, places)) or '0'}}};")
         tables += [f"void step_{k}(ts_context *x) {{", *driver, "}"]
         if any(assembly.root(v).kind == "input" for v in step.writes) and current:
-            current.append("  if (x->bad) goto end; /* nothing is written to arguments where an index is out of range */")
+            current.append(
+                "  if (x->bad) goto end; /* nothing is written to arguments where an index is out of range */"
+            )
         current.append(f"  step_{k}(x);")
         steps.append(k)
     close()
