@@ -48,7 +48,7 @@ for i in range(300):
 """A tape of 1,501 operators: about as large as a live one gets."""
 
 GROUPS = [
-    ("plotly", "plotly"), ("jedi", "Python: Jedi"), ("temml", "formulas"), ("pyodide/", "Pyodide"), ("examples/", "examples"),
+    ("plotly", "plotly"), ("jedi", "Python: Jedi"), ("temml", "formulas"), ("pyodide/", "Pyodide"), ("examples", "examples"),
     ("libraries", "Python: libraries"), ("python/", "Python: Tapescope"),
 ]  # fmt: skip
 """What files of the site belong to, by a part of their names; all else is the page's own."""

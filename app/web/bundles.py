@@ -25,10 +25,10 @@ _LEFT_OUT = re.compile(
 )
 _METADATA = re.compile(r"\.dist-info/(METADATA|entry_points\.txt)$")
 _PROJECT_LEFT_OUT = re.compile(
-    r"app/(tui|web)/|app/kernel/(process|child)\.py|engine/backends/webgpu/native(_calls)?\.py|examples/(torch_ports|[^/]*\.)"
+    r"app/(tui|web|notebook)/|app/kernel/(process|child|runner)\.py|engine/backends/webgpu/native(_calls)?\.py"
 )
-"""What needs a terminal, processes or a native library, and the examples, which the page has as files of their own."""
-_ROOMS = ("app", "engine", "examples", "graphviz_views", "webgpu_kernels")
+"""What needs a terminal, processes, files or a native library."""
+_ROOMS = ("app", "engine", "graphviz_views", "webgpu_kernels")
 
 
 def wheel_files(path: Path) -> Files:
@@ -44,7 +44,7 @@ def wheel_files(path: Path) -> Files:
 
 
 def project_files() -> Files:
-    """The project's own files: kernel, notebook, engine, views, kernels in WGSL, and the examples' data."""
+    """The project's own files: kernel, engine, views and kernels in WGSL."""
     found: Files = {}
     for room in _ROOMS:
         folder = _folder(room)
@@ -61,6 +61,13 @@ def project_files() -> Files:
         if text := distribution.read_text(name):
             found[f"tapescope-{distribution.version}.dist-info/{name}"] = text.encode()
     return found
+
+
+def example_files() -> Files:
+    """The data that the examples read; their text the page has as files of its own."""
+    folder = _folder("examples") / "data"
+    paths = sorted(p for p in folder.rglob("*") if p.suffix in (".npz", ".csv", ".json", ".txt"))
+    return {f"tapescope/examples/data/{p.relative_to(folder).as_posix()}": p.read_bytes() for p in paths}
 
 
 def _folder(room: str) -> Path:

@@ -26,7 +26,7 @@ Say = Callable[[str], None]
 LATE = ("plotly", "jedi")
 """Bundles that are loaded when something first imports one of their packages: figures, and completion."""
 
-_AS_SOURCE = ("plotly", "tapescope")
+_AS_SOURCE = ("plotly", "tapescope", "examples")
 """Bundles without bytecode. Tapescope's own would be three times as large with it; the page keeps the bytecode of its first
 start in the browser instead."""
 
@@ -88,7 +88,7 @@ def build(
 def _bundles(
     site: Path, wheels: list[tuple[packages.Wheel, Path]], bytecode: bool, say: Say
 ) -> dict[str, dict[str, Any]]:
-    contents: dict[str, bundles.Files] = {"tapescope": bundles.project_files()}
+    contents: dict[str, bundles.Files] = {"tapescope": bundles.project_files(), "examples": bundles.example_files()}
     for wheel, path in wheels:
         contents.setdefault(wheel.bundle, {}).update(bundles.wheel_files(path))
     if bytecode:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 
@@ -31,6 +32,18 @@ def test_axe_finds_nothing_serious(open_page: Callable, scheme):
     page.page.click("button.brand")
     page.page.wait_for_selector("dialog[open]")
     assert axe(page) == []
+
+
+def test_the_projects_own_files_are_small(built_site):
+    """Compressed, what every visit loads of the page and the engine; Pyodide, libraries and what is loaded on use apart."""
+    files = [
+        f for f in json.loads((built_site / "site.json").read_text())["files"] if "plotly" not in f and "temml" not in f
+    ]
+    page = sum(
+        len(gzip.compress((built_site / f).read_bytes())) for f in files if f.startswith(("assets/", "index.html"))
+    )
+    engine = sum((built_site / f).stat().st_size for f in files if f.startswith("python/tapescope-"))
+    assert page + engine < 1.5 * 2**20
 
 
 def test_everything_by_keyboard(open_page: Callable):

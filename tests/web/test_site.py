@@ -85,10 +85,10 @@ def test_the_projects_bundle_has_what_a_kernel_imports_and_no_screens():
         "engine/__init__.py",
         "graphviz_views/tape.py",
         "webgpu_kernels/matmul.py",
-        "examples/data/digits.npz",
     ):
         assert f"tapescope/{part}" in names
-    assert not [n for n in names if "/tui/" in n or "/web/" in n or n.endswith((".ts", ".pyc"))]
+    assert list(bundles.example_files()) == ["tapescope/examples/data/digits.npz"]
+    assert not [n for n in names if "/tui/" in n or "/web/" in n or "/notebook/" in n or n.endswith((".ts", ".pyc"))]
     assert any(n.endswith(".dist-info/entry_points.txt") for n in names)
 
 
