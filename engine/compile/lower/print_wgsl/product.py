@@ -12,8 +12,10 @@ whose place in memory is a sum of a part of the row (or column) and a part of K.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from .....webgpu_kernels.wgsl import FOLDED, MAX_STEPS, Program
+from .....webgpu_kernels.wgsl import FOLDED, MAX_STEPS, Kernel as Shader, Program
+from .....webgpu_kernels.wgsl import Kernel as Shader
 from ..loops.form import Buffer
 from ..loops.index import Arithmetic, Ix, ix, replace, text, var
 
@@ -113,8 +115,8 @@ class Product:
 class ProductText:
     """The shader and how it is launched."""
 
-    shader: object
-    words: list[tuple[str, object]]
+    shader: Shader
+    words: list[tuple[str, Any]]
     bindings: list[Buffer]
     groups: int
     threads: int
@@ -142,7 +144,7 @@ class _Printer:
         self.tiling = tiling or choose(layers, p.m, p.n, p.depth, (self.forms[0], self.forms[1]), lanes)
         if p.depth > 4 * MAX_STEPS:
             raise NotImplementedError("K is longer than a thread may walk")
-        self.words: list[tuple[str, object]] = []
+        self.words: list[tuple[str, Any]] = []
         self.out: list[str] = []
 
     def line(self, line: str) -> None:
