@@ -53,9 +53,9 @@ def build(owner: Any, given: list[Any]) -> Variant:
                 raise RuntimeError("a hook of a tensor runs in the backward pass inside the graph")
             for i, (t, real) in enumerate(zip(twins, given, strict=True)):
                 if isinstance(real, Tensor) and real._grad is not None:
-                    known = next((twin for twin, v in zip(twins, given, strict=True) if v is real._grad), None)
-                    if known is not None:  # the gradient is an input itself
-                        t._grad = known
+                    same = next((twin for twin, v in zip(twins, given, strict=True) if v is real._grad), None)
+                    if same is not None:  # the gradient is an input itself
+                        t._grad = same
                         continue
                     t._grad = _twin(tracing, real._grad, real._grad, f"{names[i]}_grad")
                     out.grad_inputs.append(i)

@@ -76,8 +76,10 @@ class Tuned:
             with self.lock:
                 if self.chosen is None:
                     self._begin(tensors)
+        run = self.chosen
+        assert run is not None  # `_begin` chose
         try:
-            return self.chosen(*tensors)
+            return run(*tensors)
         finally:
             self.last = time.monotonic()
 

@@ -355,7 +355,7 @@ class Arithmetic:
                     continue
                 top = 1
                 if key:
-                    if len(key) > 1 or key[0][0] != "v" or key[0][1] not in self.ranges:
+                    if len(key) != 1 or key[0][0] != "v" or key[0][1] not in self.ranges:
                         return None
                     top = self.ranges[key[0][1]].number
                     if top is None:

@@ -51,10 +51,10 @@ def affine(v: Value, held: Container[Value] = ()) -> tuple[Value, tuple[Ix, ...]
         if source.strides is None and (
             source.kind != "view" or source in held
         ):  # row-major: the view's own strides say where
-            steps, place = at.data
+            steps, start = at.data
             for i, s in zip(index, steps, strict=True):
-                place = place + i * s
-            place = place + source.start
+                start = start + i * s
+            place = start + source.start
             at = source
             break
         index = through(at, index, arithmetic)
