@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .....webgpu_kernels.wgsl import FOLDED, MAX_STEPS, Kernel as Shader, Program
+from .....webgpu_kernels.wgsl import FOLDED, MAX_STEPS, Program
 from .....webgpu_kernels.wgsl import Kernel as Shader
 from ..loops.form import Buffer
 from ..loops.index import Arithmetic, Ix, ix, replace, text, var
