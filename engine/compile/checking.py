@@ -27,6 +27,8 @@ TOLERANCES = {
     "float32": 2e-5, "float64": 1e-11, "complex64": 2e-5, "complex128": 1e-11, "float16": 2e-2, "bfloat16": 2e-2,
 }  # fmt: skip
 """How far results may be apart, as parts of the largest element of a result."""
+_SMALL = 1e-2
+"""Largest elements below this count as this: what remains where everything cancels is noise."""
 SAME_KERNELS = ("eager", "aot_eager")
 """Backends that run the kernels which eager execution runs, in its order."""
 
@@ -48,9 +50,9 @@ def difference(made: Tensor, wanted: Tensor, exact: bool = False) -> tuple[str |
     finite = np.isfinite(y)
     scale = float(np.abs(y[finite]).max()) if finite.any() else 0.0
     apart = float(np.abs(x[finite] - y[finite]).max()) if finite.any() else 0.0
-    away = apart / (scale + 1e-6)
+    away = apart / max(scale, _SMALL)
     told = f"is {apart:.3g} away from eager's, whose largest element is {scale:.3g}"
-    if not np.array_equal(x[~finite], y[~finite], equal_nan=True):
+    if not np.array_equal(x[~finite], y[~finite], equal_nan=True) or not np.isfinite(x[finite]).all():
         return "has other infinities or NaN than eager's", away
     if exact:
         return (None if np.array_equal(x, y, equal_nan=True) else f"{told}, although nothing was reordered"), away
