@@ -267,3 +267,17 @@ def test_what_the_engine_does_better_stays_with_it():
     agree(segment(x, w), function(x, w))
     assert calls(segment) == ["convolution"]
     assert any("measured" in r["reason"] for r in tell([segment], "cpu")["refused"])
+
+
+@pytest.mark.parametrize("compiler", ["", None])
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0,)])
+def test_nothing_in_it(shape, compiler, monkeypatch):
+    """Kernels that only move elements take all at once: also none."""
+    if compiler is not None:
+        monkeypatch.setenv("TAPESCOPE_CC", compiler)
+    for f in (lambda x: x + 1, lambda x: (x + 1).sum(), lambda x: torch.cat([x, x]) * 2):
+        torch.compiler.reset()
+        x = torch.randn(*shape, requires_grad=True)
+        y = torch.compile(f)(x)
+        y.backward(torch.ones_like(y))
+        assert torch.equal(y.detach(), f(x).detach()) and x.grad.shape == x.shape

@@ -170,7 +170,7 @@ class Printer:
                     if v != x.variable:
                         inner *= self.sizes[v].number or 64
                 block = LIGHT if self._made(x.body) <= 4 else BLOCK
-                step = "whole" if self._moves_only(x.body) else str(max(1, block // max(1, inner)))
+                step = "whole or 1" if self._moves_only(x.body) else str(max(1, block // max(1, inner)))
                 self.add(f"whole = {self.size(x.size)}")
                 self.add(f"step = {step}")
                 self.add("for b in range(0, whole, step):")
