@@ -25,6 +25,21 @@ REASONS = {
 }
 """Operators that differ on purpose, and why."""
 
+COMPILED = """\
+## Wrapped in compile
+
+Measured on 2026-11-30 by `tests/conformance/opinfo_compiled.py` (float32): each operator is called by a function that is compiled with
+the backend "tapescope". Nothing falls short that does not fall short without compile, but for what is said below.
+
+| kernels | operators | fully pass | gradients |
+| --- | --- | --- | --- |
+| C | 524 | 521 | 3340 of 3347 |
+| NumPy programs | 524 | 501 | 3311 of 3347 |
+| WGSL, one sample an operator | 524 | 522 | 455 of 456 |
+
+The NumPy programs failed on tensors without elements, which has been mended since: 16 of the 20 operators concerned were measured again and
+pass, the whole run was not repeated."""
+"""What `opinfo_compiled.py` gave; its runs are not read here."""
 GENERAL = """\
 - **Devices.** `cpu` and `webgpu`; `torch.cuda`, `mps` and `xpu` answer that they are not there. `torch.accelerator` offers WebGPU where
   an adapter is hardware.
@@ -111,6 +126,7 @@ def main() -> None:
             "",
             f"Programs compared letter for letter (`cases.py`): `{args.cases}`; those named C are about `compile`.",
         ]
+    lines += ["", COMPILED]
     lines += ["", "What falls short is listed in [differences.md](differences.md).", ""]
     (HERE / "conformance.md").write_text("\n".join(lines))
 
