@@ -200,6 +200,8 @@ $$\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}$$
 
 
 def test_the_documentation_opens_beside_the_notebook_and_is_kept(open_page: Callable):
+    from playwright.sync_api import expect
+
     page = open_page()
     page.page.evaluate(
         """navigator.serviceWorker.ready.then(({ active }) => new Promise(done => {
@@ -213,7 +215,7 @@ def test_the_documentation_opens_beside_the_notebook_and_is_kept(open_page: Call
         page.page.click('dialog a:has-text("documentation")')
     manual = opened.value
     manual.wait_for_selector("#a:has-text('alive')")
-    manual.wait_for_function("document.title === 'loaded'")
+    expect(manual).to_have_title("loaded")
     manual.reload()
     manual.wait_for_selector("#a:has-text('alive')")
     page.context.set_offline(True)

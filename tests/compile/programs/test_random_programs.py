@@ -14,7 +14,7 @@ from .random_programs import make
 @given(st.integers(0, 1_000_000))
 def test_random_program(number: int) -> None:
     build, text = make(number)
-    program = Program(build, (), None, {})
+    program = Program(build, (), None, everywhere=False, options={})
     before, STRICT.on = STRICT.on, True
     try:
         want = run(program, False)[0]
