@@ -7,10 +7,12 @@ import json
 import pytest
 
 from tapescope import engine as torch
+from tapescope.engine.compile.lower.backend import Choices, Unlowered, backend_with
 from tapescope.engine.observe import bus
 
-from .harness import check, kernels, lowered
+from .harness import agree, calls, check, kernels, lowered
 
+NUMPY = Choices(printer="numpy")
 F = torch.nn.functional
 
 
@@ -111,6 +113,27 @@ def test_a_reduction_that_is_complete_only_after_the_loops_is_not_used_in_them()
     segment = check(lambda x: (x - x.sum(0)).exp().sum(), torch.randn(30, 1, 20).squeeze(1))
     assert len(kernels(segment)) > 1
     assert any("row" in r["reason"] or "complete" in r["reason"] for r in segment.assembly.schedule.refused)
+
+
+SEARCHES = {
+    "two directions": lambda x: ((x * 2).argmax(-1), (x * 2 + 1).argmin(0), (x + 1).sum()),
+    "over rows": lambda x: (x * 2).argmax(0),
+    "transposed": lambda x: (x.t() + 1).argmin(1),
+    "beside a sum": lambda x: (x.unsqueeze(-1) * x.sum()).argmax(1, keepdim=True),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_search_has_a_row_of_its_own(name):
+    """One search that no kernel can do once left the whole graph without kernels."""
+    x = torch.randn(30, 20)
+    assert not calls(check(SEARCHES[name], x))
+    fallen = []
+    compiled = torch.compile(
+        SEARCHES[name], backend=lambda gm, ins: fallen.append(backend_with(NUMPY)(gm, ins)) or fallen[-1]
+    )
+    agree(compiled(x), SEARCHES[name](x))
+    assert not any(isinstance(p, Unlowered) for f in fallen for v in f.variants.values() for p in v.parts())
 
 
 def test_memory_is_used_again():

@@ -323,6 +323,8 @@ class Printer:
         elif isinstance(s, Fold):
             self.folds.setdefault(s.name, []).append(s)
         elif isinstance(s, Start):
+            if s.function in ("argmax", "argmin"):
+                raise Unprintable(f"{s.function} in a numpy program")
             self.starts[s.name] = s
             if self.indent == "    ":
                 self.add(f"{s.name} = {self._neutral(s.function, s.wide)}")
@@ -358,8 +360,6 @@ class Printer:
         value = self.operand(f.value)
         over = self._inside(start)
         axes = tuple(i for i, v in enumerate(self.axes) if v in over)
-        if f.function in ("argmax", "argmin"):
-            raise Unprintable("argmax in a numpy program")
         full = self._spread(f.value, over)
         factors = self.squares.get(str(f.value.data))
         if factors is not None:

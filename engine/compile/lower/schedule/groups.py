@@ -189,7 +189,8 @@ class Group:
         for r in used:
             if r.kind == "reduce":
                 self._consume(r)
-        if self.rows_only and anchor.kind == "reduce":
+        searches = anchor.kind == "reduce" and anchor.data[0] in ("argmax", "argmin")
+        if anchor.kind == "reduce" and (self.rows_only or searches):
             over = frozenset(
                 domain - {n for d, i in enumerate(index) if d not in anchor.data[1] for n in i.variables()}
             )
@@ -197,7 +198,9 @@ class Group:
                 self.inner = over
             elif over != self.inner:
                 raise Refused(
-                    "its sum runs over other loops than the kernel's rows, and threads of this device do not meet"
+                    "it searches along other loops than the kernel's rows, and a search needs a row of its own"
+                    if searches
+                    else "its sum runs over other loops than the kernel's rows, and threads of this device do not meet"
                 )
         self._settle_rows(frozenset(domain))
         kept = tuple(i for d, i in enumerate(index) if anchor.kind != "reduce" or d not in anchor.data[1])

@@ -27,11 +27,12 @@ _WINDOWS = frozenset(
 )
 
 TUNED: dict[str, frozenset[str]] = {
-    "numpy": _WINDOWS,
+    "numpy": _WINDOWS | {"argmax", "argmin"},
     "wgsl": _WINDOWS,
     "wgsl, subgroups": frozenset(),
 }
-"""Primitives whose kernels in the engine are faster than what is generated, by printer: they stay calls."""
+"""Primitives whose kernels in the engine are faster than what is generated, or which a printer does not know, by printer: they stay
+calls."""
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
