@@ -9,7 +9,7 @@ import pytest
 
 from tapescope import engine as torch
 
-from . import pass_programs  # noqa: F401  (registers its programs)
+from . import pass_programs, twice_programs  # noqa: F401  (they register their programs)
 from .tape_programs import PROGRAMS, leaf
 
 
@@ -43,6 +43,7 @@ CASES = [(name, "aot_eager") for name in PROGRAMS] + [(name, "tapescope") for na
 @pytest.mark.parametrize(("name", "backend"), CASES)
 def test_program(name, backend):
     want = outcome(PROGRAMS[name], lambda f: f)
+    assert not isinstance(want, list) or want[:1] != ["raised"], f"the program itself fails: {want}"
     got = outcome(PROGRAMS[name], lambda f: torch.compile(f, backend=backend))
     assert near(want, got), f"eager {want}\ncompiled {got}"
 
