@@ -76,7 +76,7 @@ def built_site() -> Path:
     with open(WORK / "lock", "w") as lock, pytest.MonkeyPatch.context() as patch:
         fcntl.flock(lock, fcntl.LOCK_EX)
         patch.setattr(packages, "cache_folder", lambda: WORK / "wheels")
-        digest = hashlib.sha256(bundles.pack(bundles.project_files()))
+        digest = hashlib.sha256(bundles.pack({**bundles.project_files(), **bundles.example_files()}))
         digest.update(client_build.fingerprint().encode())
         for path in sorted(Path(site.__file__).parent.glob("*.*")):
             digest.update(path.read_bytes())
