@@ -90,10 +90,12 @@ def test_a_training_loop_is_stopped_in_the_middle_of_reading(page):
 def test_kernels_are_timed_on_demand(page):
     page.page.click(".status")
     page.page.click('.menu button:has-text("Time every operator")')
-    at = page.add("y = (torch.ones(200, 200, device='webgpu') @ torch.ones(200, 200, device='webgpu')).sum().item()")
+    at = page.add(
+        "import torch; y = (torch.ones(200, 200, device='webgpu') @ torch.ones(200, 200, device='webgpu')).sum().item()"
+    )
     page.run(at).done(at)
     page.page.click("#tab-kernels")
-    assert re.search(r"matmul.*1 launches · [\d.]+ (µs|ms)", page.page.inner_text("#panel-kernels"))
+    assert re.search(r"matmul.*1 launch · [\d.]+ (µs|ms)", page.page.inner_text("#panel-kernels"))
     page.page.click(".status")
     page.page.click('.menu button:has-text("Time every operator")')
 

@@ -231,14 +231,15 @@ class Explanation:
     def __str__(self) -> str:
         c = self._compiled
         n, b = self.graph_count, self.graph_break_count
-        lines = [f"{c.name}: {n} graph{'s' * (n != 1)}, {b} break{'s' * (b != 1)}, {self.op_count} operators"]
+        lines = [f"{c.name}: {_count(n, 'graph')}, {_count(b, 'break')}, {_count(self.op_count, 'operator')}"]
         for reason in self.eager:
             lines.append(f"  runs eagerly: {reason}")
         for e in self.entries:
             where = f", line {e.source.line}" if e.source is not None else ""
             ops = sum(1 for x in e.graph.graph if x.op.startswith("call")) if e.graph is not None else 0
             lines.append(
-                f"segment {e.id} ({e.function_name}{where}): {ops} operators, {len(e.guards) + len(e.relations)} guards, ran {e.calls} times"
+                f"segment {e.id} ({e.function_name}{where}): {_count(ops, 'operator')}, "
+                f"{_count(len(e.guards) + len(e.relations), 'guard')}, ran {_count(e.calls, 'time')}"
             )
             for told in e.effects:
                 lines.append(f"  effect: {told}")
@@ -266,6 +267,10 @@ class Explanation:
     __repr__ = __str__
 
 
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
 def _kernels_told(entry: Any) -> list[str]:
     """Lines on the generated code of a segment: kernels, memory beside eager's, fusions refused, what was tuned."""
     ask = getattr(entry.compiled, "kernels_json", None)
@@ -273,7 +278,7 @@ def _kernels_told(entry: Any) -> list[str]:
     if not told:
         return []
     count, refused = len(told["kernels"]), len(told["refused"])
-    line = f"  {count} kernel{'s' * (count != 1)}, {refused} fusion{'s' * (refused != 1)} refused"
+    line = f"  {_count(count, 'kernel')}, {_count(refused, 'fusion')} refused"
     planned, eager = told["peak_bytes"], told["eager_peak_bytes"]
     if eager:
         line += f"; {planned or 0:,} bytes planned between them, where eager holds {eager:,}"

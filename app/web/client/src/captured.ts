@@ -2,7 +2,7 @@
 // itself, and the kernels that came of it. Records are read field by field; nothing in them is trusted.
 import { bytesText, secondsText } from './dom';
 import type { Json } from './document';
-import { build, type Facts, type Graph, isObject, readSource, type ScopeFacts, shapeOf, type Source, whole, word } from './graph';
+import { build, count, type Facts, type Graph, isObject, readSource, type ScopeFacts, shapeOf, type Source, whole, word } from './graph';
 
 /** One graph that can be looked at. `key` is the same for the same part of the same function in a later record. */
 export interface Choice { key: string; label: string; functionName: string; graph(): Graph }
@@ -14,7 +14,6 @@ const segmentsOf = (capture: Json): Json[] => list(capture?.segments);
 const operators = (segment: Json): number => list(segment.nodes).filter((n) => n.op !== 'placeholder' && n.op !== 'get_attr').length;
 const kernelsOf = (segment: Json): Json => (isObject(segment.kernels) ? segment.kernels : {});
 const textOf = (text: Json): string => (typeof text === 'string' ? text.slice(0, 20_000) : '');
-const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
 
 function fact(id: string, kind: string, title: string, more: Partial<Facts> = {}): Facts {
   return { id, kind, title: word(title) || kind, shape: '', dtype: '', module: '', source: null, saved: 0, savedNames: '', gradNorm: null, gradText: '', inputs: [], root: false, details: [], ...more };

@@ -63,7 +63,7 @@ export function tapeFacts(tape: Json): GraphFacts {
   const roots = new Set(Array.isArray(tape?.roots) ? tape.roots.map(String) : []);
   const notes: string[] = [];
   const raws: Json[] = Array.isArray(tape?.nodes) ? tape.nodes.filter(isObject) : [];
-  if (whole(tape?.dropped)) notes.push(`${tape.dropped} older operators were left out.`);
+  if (whole(tape?.dropped)) notes.push(`${count(tape.dropped, 'older operator')} left out.`);
   const facts = raws.map((raw) => {
     const out = Array.isArray(raw.outputs) ? raw.outputs[0] : null;
     const saved = Array.isArray(raw.saved) ? raw.saved.filter(isObject) : [];
@@ -121,9 +121,9 @@ export function build(given: GraphFacts): Graph {
     stack = stack.slice(0, common + 1);
     while (stack.length <= wanted.length) {
       const parent = stack.at(-1)!, name = wanted[stack.length - 1]!;
-      const base = `${parent.key}/${name}`, count = (seen.get(base) ?? 0) + 1;
-      seen.set(base, count);
-      const scope: Scope = { key: count > 1 ? `${base}#${count}` : base, name, parent, items: [], nodes: 0, depth: stack.length, first: nodes.length, facts: stack.length === 1 ? (given.scopes?.get(name) ?? null) : null };
+      const base = `${parent.key}/${name}`, turn = (seen.get(base) ?? 0) + 1;
+      seen.set(base, turn);
+      const scope: Scope = { key: turn > 1 ? `${base}#${turn}` : base, name, parent, items: [], nodes: 0, depth: stack.length, first: nodes.length, facts: stack.length === 1 ? (given.scopes?.get(name) ?? null) : null };
       parent.items.push(scope);
       scopes.set(scope.key, scope);
       stack.push(scope);
@@ -149,7 +149,10 @@ export const isNode = (item: GraphNode | Scope): item is GraphNode => 'inputs' i
 
 export interface Row { depth: number; key: string; title: string; facts: string; node: GraphNode | null; scope: Scope | null; folded: boolean }
 
-const scopeText = (scope: Scope): string => scope.facts?.short || `${scope.nodes} node${scope.nodes === 1 ? '' : 's'}`;
+/** A number of things: "1 launch", and with another number the plural given, or one with an s. */
+export const count = (n: number, what: string, many = `${what}s`): string => `${n} ${n === 1 ? what : many}`;
+
+const scopeText = (scope: Scope): string => scope.facts?.short || count(scope.nodes, 'node');
 
 export function outline(graph: Graph, folded: Set<string>): Row[] {
   const rows: Row[] = [];

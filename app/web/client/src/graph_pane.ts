@@ -2,7 +2,7 @@
 // the steps of a run. Where a node belongs in the cells is asked of the host.
 import { append, bytesText, clear, debounce, h, iconButton } from './dom';
 import type { Json } from './document';
-import { type Graph, type GraphNode, type Layouts, outline, readSource, type Row, type Scope, search, type Source } from './graph';
+import { count, type Graph, type GraphNode, type Layouts, outline, readSource, type Row, type Scope, search, type Source } from './graph';
 import { GraphCanvas } from './graph_canvas';
 import { RowList } from './row_list';
 
@@ -105,7 +105,7 @@ export class GraphPane {
     this.stepRow.hidden = none || !this.steps.length;
     if (!graph) return;
     const saved = graph.nodes.reduce((sum, n) => sum + n.saved, 0), leaves = graph.nodes.filter((n) => n.kind === 'leaf').length, operators = graph.nodes.filter((n) => n.kind === 'op').length;
-    this.summary.textContent = [note, `${operators} operator${operators === 1 ? '' : 's'}`, leaves ? `${leaves} ${this.backward ? 'parameters' : 'inputs'}` : '', saved ? `${bytesText(saved)} kept for backward` : '', ...graph.notes].filter(Boolean).join(' · ');
+    this.summary.textContent = [note, count(operators, 'operator'), leaves ? `${leaves} ${this.backward ? 'parameters' : 'inputs'}` : '', saved ? `${bytesText(saved)} kept for backward` : '', ...graph.notes].filter(Boolean).join(' · ');
   }
 
   /** Draw the rows anew, as after folding, and where a cell that they name got its number. */
@@ -195,7 +195,7 @@ export class GraphPane {
       if (from !== 'host') this.host.show(node.source, jump);
     } else if (scope) {
       const facts = scope.facts, where = facts?.source ? this.host.lineNow(facts.source) : null;
-      append(this.details, [h('h3', null, scope.name), h('p', { class: 'quiet' }, `${scope.nodes} nodes. ${this.folded.has(scope.key) ? 'Folded: press → or Enter in the picture to open it.' : ''}`),
+      append(this.details, [h('h3', null, scope.name), h('p', { class: 'quiet' }, `${count(scope.nodes, 'node')}. ${this.folded.has(scope.key) ? 'Folded: press → or Enter in the picture to open it.' : ''}`),
         facts ? h('dl', null, ...facts.details.map(([a, b]) => [h('dt', null, a), h('dd', null, b)]), where ? [h('dt', null, 'Line'), h('dd', null, h('button', { type: 'button', class: 'place', onclick: () => this.host.show(facts.source, true) }, `${this.host.nameCell(where.cell) ?? 'cell'} line ${where.line}`))] : null) : null,
         facts?.text ? h('pre', { class: 'text' }, facts.text) : null]);
       if (facts?.source && from !== 'host') this.host.show(facts.source, jump);

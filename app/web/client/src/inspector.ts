@@ -3,7 +3,7 @@
 import { append, bytesText, h, iconButton, perFrame, secondsText } from './dom';
 import { type Choice, choices } from './captured';
 import type { Json } from './document';
-import { type Graph, type Layouts, numberText, readSource } from './graph';
+import { count, type Graph, type Layouts, numberText, readSource } from './graph';
 import { GraphPane, type PaneHost } from './graph_pane';
 
 export interface DeviceFacts { facts?: [string, string][]; state: string; device: string; python: string; torch: string; isolated: boolean; webgpu: string; reason: string }
@@ -178,7 +178,7 @@ export class Inspector {
     pane.replaceChildren(h('div', { class: 'cards', tabindex: 0, role: 'region', 'aria-label': 'Kernels' }, ...all.slice(0, 400).map((k: Json) => {
       const bar = h('span', { class: 'bar' });
       bar.style.setProperty('--share', String((k.seconds ?? 0) / longest));
-      return h('details', { class: 'card' }, h('summary', null, h('strong', null, String(k.name)), h('span', { class: 'quiet' }, ` ${k.language ?? k.op ?? ''}${Array.isArray(k.nodes) ? ` · ${k.nodes.length} operators` : ''}${k.launches ? ` · ${k.launches} launches` : ''}${k.seconds ? ` · ${secondsText(k.seconds)}` : ''}${k.bytes ? ` · ${bytesText(k.bytes)}` : ''}`), bar),
+      return h('details', { class: 'card' }, h('summary', null, h('strong', null, String(k.name)), h('span', { class: 'quiet' }, ` ${k.language ?? k.op ?? ''}${Array.isArray(k.nodes) ? ` · ${count(k.nodes.length, 'operator')}` : ''}${k.launches ? ` · ${count(Number(k.launches), 'launch', 'launches')}` : ''}${k.seconds ? ` · ${secondsText(k.seconds)}` : ''}${k.bytes ? ` · ${bytesText(k.bytes)}` : ''}`), bar),
         h('p', null, ...(Array.isArray(k.sources) ? k.sources : []).slice(0, 8).map((s: Json) => this.place(s))), h('pre', { class: 'text' }, String(k.text ?? '')));
     }), ...this.kernels.flatMap((k) => (Array.isArray(k.refused) ? k.refused : []).slice(0, 50)).map((r: Json) => h('p', { class: 'quiet' }, `${r.first} and ${r.second} were not fused: ${r.reason}`))));
   }
@@ -220,9 +220,9 @@ function spark(counts: Json[], facts: Json): HTMLElement {
   const range = typeof facts.low === 'number' && typeof facts.high === 'number' ? `from ${numberText(facts.low)} to ${numberText(facts.high)}` : '';
   const odd = [facts.nan ? `${facts.nan} NaN` : '', facts.inf ? `${facts.inf} infinite` : ''].filter(Boolean).join(', ');
   const element = h('span', { class: `spark${odd ? ' odd' : ''}`, role: 'img', 'aria-label': `values ${range}${odd ? `, ${odd}` : ''}`, title: `${range}${odd ? `, ${odd}` : ''}` });
-  for (const count of counts.slice(0, 40)) {
+  for (const high of counts.slice(0, 40)) {
     const bar = h('i');
-    bar.style.height = `${Math.max(4, (Number(count) / most) * 100 || 0)}%`;
+    bar.style.height = `${Math.max(4, (Number(high) / most) * 100 || 0)}%`;
     element.append(bar);
   }
   return element;
@@ -237,7 +237,7 @@ export function measuredCosts(costs: Json, cell: string, lineNow: PaneHost['line
     const at = lineNow({ file: '', line: l.line, endLine: l.last_line || l.line, column: 0, endColumn: 0, cell, revision: l.revision ?? 0 });
     if (!at) return [];
     const backward = Number(l.backward_seconds) ? `, of it ${secondsText(l.backward_seconds)} in backward` : '';
-    return [{ line: at.line, text: secondsText(total(l)), share: total(l) / most, title: `${secondsText(total(l))} in ${l.calls} operator${l.calls === 1 ? '' : 's'}${backward}${costs.complete === false ? ' (the first operators of the cell)' : ''}` }];
+    return [{ line: at.line, text: secondsText(total(l)), share: total(l) / most, title: `${secondsText(total(l))} in ${count(l.calls, 'operator')}${backward}${costs.complete === false ? ' (the first operators of the cell)' : ''}` }];
   });
 }
 
