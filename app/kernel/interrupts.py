@@ -4,14 +4,19 @@ A signal can arrive at any instruction.  In the middle of a half-written frame, 
 formatted, an exception would break the kernel instead of the cell.  `Interrupts` therefore holds a request back
 until the user's code runs again, and forgets it when the cell is over.  It does not know how requests arrive: a
 transport installs a signal handler, and calls `request` before it sends itself the signal.
+
+Python throws away what is raised in a finaliser or in the callback of a weak reference. A KeyboardInterrupt that was lost so is raised again
+a moment later.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
+from typing import Any
 
 
 class Interrupts:
@@ -21,7 +26,9 @@ class Interrupts:
     cell never hits the next one.
     """
 
-    __slots__ = ("_armed", "_depth", "_insisting", "_number", "_owner", "_requested", "_running", "delivered", "waking")
+    __slots__ = (
+        "_armed", "_depth", "_hook", "_insisting", "_number", "_owner", "_requested", "_running", "again", "delivered", "waking",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._owner = threading.get_ident()
@@ -35,6 +42,10 @@ class Interrupts:
         self._requested = 0
         self.delivered = False
         """Whether this cell was given a KeyboardInterrupt, whatever it did with it."""
+        self.again: Callable[[], None] = self._insist_later
+        """Has the main thread handle a signal soon, after an interrupt that nobody got; where there are no threads, set by the transport."""
+        self._hook: Any = None
+        """What was told of lost exceptions before the cell began."""
 
     def begin_cell(self) -> None:
         """The next cell is about to run in the calling thread."""
@@ -42,10 +53,32 @@ class Interrupts:
         self._number += 1
         self._running = True
         self.delivered = False
+        self._hook, sys.unraisablehook = sys.unraisablehook, self._lost
 
     def end_cell(self) -> None:
         """The cell is over."""
         self._armed = self._running = False
+        if sys.unraisablehook == self._lost:
+            sys.unraisablehook = self._hook
+        self._hook = None
+
+    def _lost(self, what: Any) -> None:
+        """An exception was raised where Python can only throw it away."""
+        if what.exc_type is not KeyboardInterrupt or not self.delivered or threading.get_ident() != self._owner:
+            (self._hook or sys.__unraisablehook__)(what)
+        elif self._running:
+            self._depth += 1  # in here it would be lost again
+            try:
+                self.delivered = False
+                self._requested = self._number
+                self.again()
+            finally:
+                self._depth -= 1
+
+    def _insist_later(self) -> None:
+        from . import osapi  # a worker of a browser has none of what it asks for
+
+        threading.Thread(target=self.insist, args=(osapi.interrupt_main_thread, 0.05, 0.01), daemon=True).start()
 
     @property
     def number(self) -> int:
@@ -79,14 +112,16 @@ class Interrupts:
         """Whether a request waits for its cell to be interrupted, or to begin."""
         return self._requested > self._number or (self._running and self._requested == self._number)
 
-    def insist(self, wake: Callable[[], None], pause: float = 0.05) -> None:
-        """Call `wake`, which makes the main thread handle a signal, every `pause` seconds while a request is outstanding.
+    def insist(self, wake: Callable[[], None], pause: float = 0.05, before: float = 0.0) -> None:
+        """Call `wake`, which makes the main thread handle a signal, every `pause` seconds while a request is outstanding; the first
+        time `before` seconds from now.
 
         Once is not enough: a signal that comes in the instant before a system call begins does not end that call.
         Returns when nothing is outstanding; meant for a thread of its own.
         """
         self._insisting = True
         try:
+            time.sleep(before)
             while True:
                 with self.waking:
                     if not self.outstanding:

@@ -58,6 +58,7 @@ class WorkerKernel:
         if self._host.isolated:
             time.sleep = self._wait
             signal.signal(signal.SIGINT, self.core.interrupts.handle_signal)
+            self.core.interrupts.again = self._host.set_interrupt
             signal.signal(signal.SIGUSR1, self._flush)
         self.core.start()
         importlib.import_module(f"{__name__.partition('.app.')[0]}.engine")

@@ -296,6 +296,14 @@ def test_a_loop_is_interrupted_and_the_waiting_cells_with_it(kernel, loop):
     assert kernel.run("'alive'").one(ExecuteResult).data["text/plain"] == "'alive'"
 
 
+def test_an_interrupt_that_a_finaliser_swallowed_comes_again(kernel):
+    heard = kernel.run_and_interrupt(
+        "import time\n\nclass A:\n    def __del__(self):\n        print('started', flush=True)\n        time.sleep(0.5)\n\n"
+        "a = A()\ndel a\nwhile True:\n    pass"
+    )
+    assert heard.statuses() == [("c0", "interrupted")] and "ignored" not in heard.text()
+
+
 def test_an_interrupted_await_does_not_go_on_in_the_next_cell(kernel):
     kernel.run_and_interrupt("import asyncio\nprint('started')\nawait asyncio.sleep(600)\nprint('woke up')")
     heard = kernel.run("await asyncio.sleep(0.01)\nprint('mine')")

@@ -167,6 +167,7 @@ const host = {
   webgpu: false,
   post: (text: string) => events.postMessage(text),
   pending: () => post({ kind: 'tick' }),
+  set_interrupt: () => { if (shared) Atomics.store(shared.interrupt, 0, 2); },
   clear_interrupt: () => { if (shared) Atomics.store(shared.interrupt, 0, 0); },
   load_late: loadLate,
   late: () => JSON.stringify(Object.fromEntries(Object.entries(site.bundles).filter(([, b]) => b.late).flatMap(([n, b]) => b.packages.map((p) => [p, n])))),
