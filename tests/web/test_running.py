@@ -57,8 +57,9 @@ def test_a_loop_that_never_ends_is_stopped_and_the_next_cell_runs(page):
 @pytest.mark.parametrize(
     "code",
     ["import time\ntime.sleep(60)", "import asyncio\nawait asyncio.sleep(60)", "input('name? ')",
-     "import torch\nx = torch.ones(50, 50, requires_grad=True)\nwhile True:\n    (x @ x).sum().backward()\n    x.grad = None"],
-    ids=["sleep", "await", "input", "train"],
+     "import torch\nx = torch.ones(50, 50, requires_grad=True)\nwhile True:\n    (x @ x).sum().backward()\n    x.grad = None",
+     "class A:\n    def __del__(self):\n        for _ in range(10**8): pass\nA()\nwhile True: pass"],
+    ids=["sleep", "await", "input", "train", "finaliser"],
 )  # fmt: skip
 def test_waiting_and_training_are_stopped(page, code):
     at = page.add(code)
