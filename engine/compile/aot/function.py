@@ -13,6 +13,7 @@ from typing import Any
 
 from ...state import state
 from ...tensor import Tensor
+from ..collector import Still
 from ..fake import is_symbolic
 from ..graph import GraphModule, TensorSpec
 from .build import build
@@ -115,7 +116,8 @@ class AotFunction:
 
     def _compile(self, given: list[Any]) -> Variant | None:
         try:
-            return build(self, given)
+            with Still():
+                return build(self, given)
         except Exception as error:  # whatever it is, running the operators shows it where it belongs
             self.reason = f"{type(error).__name__}: {error}"
             return None

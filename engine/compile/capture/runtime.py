@@ -24,6 +24,7 @@ from ...state import state as engine_state
 from .. import api
 from ..breaks import BREAKS, BackendCompilerFailed, FailOnRecompileLimitHit, Unsupported, describe
 from ..bytecode import decode
+from ..collector import Still
 from ..interpreter.concrete import ConcreteDomain
 from ..interpreter.frame import EXHAUSTED, Control, Frame, Returned
 from ..interpreter.generators import InterpretedGenerator
@@ -297,17 +298,18 @@ class Compiled:
             if failure is not None:
                 self.tell_failure(place, failure, id)
             try:
-                entry = capture(
-                    frame,
-                    place.labels,
-                    place.dynamic,
-                    self.options.dynamic,
-                    native,
-                    self.options.backend,
-                    id,
-                    self.module_path,
-                    self.options.fullgraph or api.config.capture_scalar_outputs,
-                )
+                with Still():
+                    entry = capture(
+                        frame,
+                        place.labels,
+                        place.dynamic,
+                        self.options.dynamic,
+                        native,
+                        self.options.backend,
+                        id,
+                        self.module_path,
+                        self.options.fullgraph or api.config.capture_scalar_outputs,
+                    )
             except Failed as failed:
                 if self.options.foreign and type(failed.cause) is BackendCompilerFailed:
                     raise failed.cause from failed.cause.inner_exception

@@ -59,6 +59,7 @@ class Value:
 
     __slots__ = (
         "_numel",
+        "_single",
         "args",
         "data",
         "dtype",
@@ -77,6 +78,7 @@ class Value:
         self.order: float = id
         """Where it stands in the program; what rewrites put in stands between others."""
         self._numel: Ix | None = None
+        self._single: bool | None = None
         self.origins: dict[str, None] = {}
         self.strides: tuple[Ix, ...] | None = None
         """Where its elements are in memory, if not in row-major order."""
@@ -92,6 +94,12 @@ class Value:
     def rank(self) -> int:
         """The number of dimensions."""
         return len(self.shape)
+
+    def single(self) -> bool:
+        """Whether some dimension has one place only."""
+        if self._single is None:
+            self._single = any([n.number == 1 for n in self.shape])
+        return self._single
 
     def numel(self) -> Ix:
         """The number of elements."""

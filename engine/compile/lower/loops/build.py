@@ -257,10 +257,6 @@ class Builder:
             n = len(e.variables())
             if n > most:
                 best, most = e, n
-        votes = {name: 0 for name in self.ranges}
-        for e in indices:
-            for name in e.variables():
-                votes[name] += 1
 
         def stride(name: str) -> float:
             if best is None or not best.is_affine():

@@ -21,11 +21,15 @@ Intlike = Union["Ix", int]
 class Ix:
     """An immutable polynomial. `terms` maps a sorted tuple of atoms to its integer factor; the empty tuple is the constant."""
 
-    __slots__ = ("_hash", "terms")
+    __slots__ = ("_atoms", "_hash", "_variables", "number", "terms")
 
     def __init__(self, terms: Mapping[tuple[Atom, ...], int]):
         self.terms: Mapping[tuple[Atom, ...], int] = terms  # which nobody changes any more
+        self.number: int | None = 0 if not terms else terms.get(()) if len(terms) == 1 else None
+        """The integer this is, or None where it is none."""
         self._hash: int | None = None
+        self._atoms: frozenset[Atom] | None = None
+        self._variables: frozenset[str] | None = None
 
     def __hash__(self) -> int:
         if self._hash is None:
@@ -33,21 +37,14 @@ class Ix:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, int):
-            return self.number == other
-        return isinstance(other, Ix) and self.terms == other.terms
+        if self is other:
+            return True
+        if type(other) is Ix:
+            return self.terms == other.terms
+        return isinstance(other, int) and self.number == other
 
     def __repr__(self) -> str:
         return text(self)
-
-    @property
-    def number(self) -> int | None:
-        """The integer this is, or None where it is none."""
-        if not self.terms:
-            return 0
-        if len(self.terms) == 1 and () in self.terms:
-            return self.terms[()]
-        return None
 
     def __add__(self, other: Intlike) -> Ix:
         if type(other) is not Ix:
@@ -109,20 +106,24 @@ class Ix:
 
     __rmul__ = __mul__
 
-    def atoms(self) -> set[Atom]:
+    def atoms(self) -> frozenset[Atom]:
         """All atoms that occur, those inside quotients and remainders too."""
-        found: set[Atom] = set()
-        for key in self.terms:
-            for a in key:
-                if a not in found:
-                    found.add(a)
-                    if a[0] in "/%":
-                        found |= a[1].atoms() | a[2].atoms()
-        return found
+        if self._atoms is None:
+            found: set[Atom] = set()
+            for key in self.terms:
+                for a in key:
+                    if a not in found:
+                        found.add(a)
+                        if a[0] in "/%":
+                            found |= a[1].atoms() | a[2].atoms()
+            self._atoms = frozenset(found)
+        return self._atoms
 
-    def variables(self) -> set[str]:
+    def variables(self) -> frozenset[str]:
         """Names of the loop variables it depends on."""
-        return {a[1] for a in self.atoms() if a[0] == "v"}
+        if self._variables is None:
+            self._variables = frozenset([a[1] for a in self.atoms() if a[0] == "v"])
+        return self._variables
 
     def is_affine(self) -> bool:
         """Whether loop variables stand in it only with factors that are sizes or numbers."""
@@ -161,6 +162,7 @@ def ix(value: Any) -> Ix:
     return _SMALL.get(value) or Ix({(): value} if value else {})
 
 
+@functools.lru_cache(4096)
 def var(name: str) -> Ix:
     """A loop variable."""
     return Ix({(("v", name),): 1})
@@ -212,7 +214,6 @@ class Arithmetic:
 
     def __init__(self, ranges: Ranges):
         self.ranges = ranges
-        self._highest: dict[Ix, Ix | None] = {}
 
     def bounds(self, e: Ix) -> tuple[Ix | None, Ix | None]:
         """The least and the greatest value, as polynomials over sizes; None where nothing is known."""

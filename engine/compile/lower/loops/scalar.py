@@ -40,7 +40,8 @@ class Scalar:
 
     def __init__(self, op: str, args: tuple[Scalar, ...], type: str, data: Any = None):
         self.op, self.args, self.type, self.data = op, args, type, data
-        self._hash = hash((op, args, type, repr(data)))
+        # Numbers by their text: a zero has a sign, and a NaN is like another.
+        self._hash = hash((op, args, type, repr(data) if data.__class__ is float else data))
 
     def __hash__(self) -> int:
         return self._hash
@@ -48,12 +49,13 @@ class Scalar:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
+        if not isinstance(other, Scalar) or self._hash != other._hash:
+            return False
+        a, b = self.data, other.data
         return (
-            isinstance(other, Scalar)
-            and self._hash == other._hash
-            and self.op == other.op
+            self.op == other.op
             and self.type == other.type
-            and repr(self.data) == repr(other.data)
+            and (a is b or (repr(a) == repr(b) if a.__class__ is float or b.__class__ is float else a == b))
             and self.args == other.args
         )
 

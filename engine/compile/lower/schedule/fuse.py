@@ -48,7 +48,7 @@ class Caps:
     """Whether products read operands through any view whose places are sums of a part of the row and a part of K."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Unit:
     """One step: a group, or a library value."""
 
@@ -160,6 +160,8 @@ class _Scheduler:
         self.drawn: Unit | None = None
         self.apart: set[tuple[str, str]] = set()
         self.leaves: dict[Value, dict[Value, None]] = {}
+        self.readers: dict[Value, dict[int, Unit]] = {}
+        """The groups that read a value, by number."""
         self.position = {v: i for i, v in enumerate(order)}
         self.consumers: dict[Value, set[Value]] = {}
         """The anchors and library values that read an anchor."""
@@ -250,9 +252,7 @@ class _Scheduler:
             u = self.unit_of.get(v)
             if u is not None and u.group is not None:
                 groups[u.number] = u
-        for u in self.units:
-            if u.group is not None and any(v in u.group.reads for v in leaves):
-                groups[u.number] = u
+            groups.update(self.readers.get(v, ()))
         ranked = sorted(groups.values(), key=lambda u: (-u.group.shared_bytes(leaves), -u.number))  # type: ignore[union-attr]
         for u in ranked[:TRIES]:
             assert u.group is not None
@@ -285,6 +285,9 @@ class _Scheduler:
     def _settle(self, unit: Unit, anchor: Value, leaves: Iterable[Value]) -> None:
         self.unit_of[anchor] = unit
         self.placed.add(anchor)
+        assert unit.group is not None
+        for v in unit.group.reads:
+            self.readers.setdefault(v, {})[unit.number] = unit
         self._depend(unit, leaves)
 
     def _try(self, unit: Unit, anchor: Value, leaves: Iterable[Value]) -> Group:
@@ -336,13 +339,17 @@ class _Scheduler:
     def _joined(self, u: Unit, later: Unit) -> Group | None:
         """The anchors of both in one group, or None where something stands between them or does not fit."""
         assert u.group is not None and later.group is not None
+        mine, its = 1 << u.number, 1 << later.number
         for w in self.units:
             # A third unit that needs one of them and is needed by the other.
-            for first, second in ((u, later), (later, u)):
-                if w not in (u, later) and w.before >> first.number & 1 and second.before >> w.number & 1:
-                    return self._apart(
-                        u, later, f"{_title(w)} stands between them: it needs the one and is needed by the other"
-                    )
+            bit = 1 << w.number
+            if ((w.before & mine and later.before & bit) or (w.before & its and u.before & bit)) and w not in (
+                u,
+                later,
+            ):
+                return self._apart(
+                    u, later, f"{_title(w)} stands between them: it needs the one and is needed by the other"
+                )
         order = sorted({*u.group.anchors, *later.group.anchors}, key=self.position.__getitem__)
         trial = Group(u.number)
         trial.settled = self.placed - set(order)

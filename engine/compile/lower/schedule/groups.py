@@ -367,7 +367,10 @@ class Group:
 
 def operand_index(v: Value, a: Value, index: Index) -> Index:
     """Where a broadcast operand is read."""
-    return tuple(ZERO if n == ONE else i for i, n in zip(index[v.rank - a.rank :], a.shape, strict=True))
+    index = index[len(index) - len(a.shape) :]
+    if not a.single():
+        return index
+    return tuple([ZERO if n.number == 1 else i for i, n in zip(index, a.shape, strict=True)])
 
 
 def picked(v: Value, index: Index, arithmetic: Arithmetic) -> list[tuple[Value, Index]]:

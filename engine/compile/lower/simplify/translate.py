@@ -78,6 +78,8 @@ class Lowering:
         self.host: set[Value] = set()
         self.sizes: dict[str, Any] = {}
         self._derived: dict[str, Any] = {}
+        self._read: dict[Any, tuple[Scalar, Counter[str]]] = {}
+        """Formulas that were read, with the rules that simplified them."""
         self.tuned: frozenset[str] = frozenset()
         """Primitives that stay calls of the engine's kernels, which are faster than what would be generated."""
         self.kept: list[str] = []
@@ -249,19 +251,34 @@ class Lowering:
                 operands.append(s)
             else:
                 names[name] = s
-        formula = SPECIAL[op.name](names, at) if op.name in SPECIAL else None
-        if formula is None:
-            text = EXPRESSIONS.get(op.name, op.expr)
-            formula = read(text, names, out if op.result == "bool" else at)  # type: ignore[arg-type]
-        if op.result != "bool" and formula.type != out:
-            formula = cast(formula, out)
-        formula = simplified(formula, self.rewrites)
+        formula = self._formula_of(op, names, at, out)
         if formula.op == "arg" and not formula.args:
             only = operands[formula.data]
             if only.shape == tuple(self.size(n) for n in result.shape):
                 return only
         formula, operands = used_only(formula, operands)
         return self.values.point(formula, operands, [self.size(n) for n in result.shape])
+
+    def _formula_of(self, op: Op, names: dict[str, Any], at: str, out: str) -> Scalar:
+        """The simplified formula of a primitive over its parameters, read once for the same parameters."""
+        key = (op.name, at, out, *[(v.__class__, repr(v) if v.__class__ is float else v) for v in names.values()])
+        try:
+            found = self._read.get(key)
+        except TypeError:  # a parameter that is a list
+            key, found = None, None
+        if found is None:
+            formula = SPECIAL[op.name](names, at) if op.name in SPECIAL else None
+            if formula is None:
+                text = EXPRESSIONS.get(op.name, op.expr)
+                formula = read(text, names, out if op.result == "bool" else at)  # type: ignore[arg-type]
+            if op.result != "bool" and formula.type != out:
+                formula = cast(formula, out)
+            count: Counter[str] = Counter()
+            found = simplified(formula, count), count
+            if key is not None:
+                self._read[key] = found
+        self.rewrites.update(found[1])
+        return found[0]
 
     def promoted(self, args: list[Any]) -> Any:
         """The dtype that tensors and numbers meet in."""
