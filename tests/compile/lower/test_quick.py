@@ -11,8 +11,15 @@ nn, F = torch.nn, torch.nn.functional
 
 
 @pytest.fixture(autouse=True)
-def compiler(need):
-    need("cc")
+def compiler(need, request):
+    if "numpy" not in request.fixturenames:
+        need("cc")
+
+
+@pytest.fixture
+def numpy(monkeypatch):
+    """No compiler."""
+    monkeypatch.setenv("TAPESCOPE_CC", "")
 
 
 @pytest.fixture
@@ -175,3 +182,39 @@ def test_nothing_is_allocated_but_results(hot):
     results = 4 * (6 * 8 + 8 + 8 * 3 + 3 + 1)  # fresh gradients and the loss, in float32
     assert after - before < 2048
     assert peak - before < results + 6000, "the objects around them"
+
+
+def test_numpy_programs_take_it(hot, numpy):
+    model = nn.Sequential(nn.Linear(4, 3), nn.Tanh())
+    f = torch.compile(lambda x: (model(x).softmax(-1), x * 2))
+    with torch.no_grad():
+        kept = [f(torch.full((2, 4), float(k))) for k in range(5)]
+        for k, (a, b) in enumerate(kept):  # each call has results of its own
+            x = torch.full((2, 4), float(k))
+            assert torch.allclose(a, model(x).softmax(-1)) and torch.equal(b, x * 2)
+        assert len(hot) >= 2 and all(hot)
+        turned = torch.arange(8.0).reshape(4, 2).T
+        a, b = f(turned)
+        assert torch.allclose(a, model(turned).softmax(-1)) and torch.equal(b, turned * 2)
+    a, _ = f(torch.ones(2, 4))
+    assert a.requires_grad  # another gradient mode is another variant
+
+
+def test_numpy_programs_raise_as_operators_do(hot, numpy):
+    f = torch.compile(lambda x, i: x.index_select(0, i) + 1)
+    x = torch.arange(4.0)
+    for _ in range(4):
+        f(x, torch.tensor([0, 3]))
+    assert hot and all(hot)
+    with pytest.raises(IndexError, match="out of"):
+        f(x, torch.tensor([0, 4]))
+    assert not hot[-1] and torch.equal(f(x, torch.tensor([1, 2])), x[1:3] + 1)
+
+
+def test_numpy_programs_that_write_go_the_general_way(hot, numpy):
+    f = torch.compile(lambda x, y: x.add_(y))
+    for k in range(4):
+        x = torch.ones(3)
+        f(x, x)
+        assert torch.equal(x, torch.full((3,), 2.0)), k
+    assert not hot

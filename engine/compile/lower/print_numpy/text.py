@@ -119,7 +119,7 @@ class Printer:
                 used.add(a[1])
             elif a[0] == "r":
                 used |= self.depends.get(a[1], frozenset())
-        for v in used:
+        for v in sorted(used):
             self.need_axis(v)
         return f"{m}[{self.size(place)}]", frozenset(used)
 

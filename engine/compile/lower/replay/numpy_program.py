@@ -94,6 +94,18 @@ class NumpySegment(Outputs):
             (i, assembly.slots[v]) for i, v in enumerate(self.program.inputs) if v is not None and v in assembly.slots
         ]
         self.numbers = [(v.data, place) for v, place in assembly.numbers.items()]
+        self.fresh: list[tuple[Value, Value, int, np.dtype, tuple[int, ...] | None]] = []
+        """What each call makes: a value, the value whose memory it is, its slot, its dtype, and the order of its dimensions."""
+        for k in assembly.made:
+            v = self.bases[k]
+            assert v is not None
+            order = None
+            if v.strides is not None:
+                order = tuple(sorted(range(v.rank), key=lambda d: -(v.strides[d].number or 0)))  # type: ignore[index]
+            root = assembly.root(v)
+            self.fresh.append((v, root, assembly.slots[root], np.dtype(NUMPY[v.dtype]), order))
+        self.written = {o: i for i, o in self.program.written.items()}
+        self.only_kernels = all(step is not None for step in self.steps)
         self.memory: dict[tuple[int, ...], dict[int, np.ndarray]] = {}
         self.shapes: dict[tuple[int, tuple[int, ...]], tuple[int, ...]] = {}
         self.places: dict[tuple[int, tuple[int, ...]], Any] = {}
@@ -162,36 +174,41 @@ class NumpySegment(Outputs):
     def _run(self, tensors: tuple[Any, ...]) -> Any:
         a, program = self.assembly, self.program
         sizes = self.sizes(tensors)
-        values = dict(zip(self.symbols, sizes, strict=True))
+        values = dict(zip(self.symbols, sizes, strict=True)) if sizes else {}
         m = dict(self._arena(sizes))
         back: list[tuple[np.ndarray, np.ndarray]] = []
         for i, s in self.bound:
             v = program.inputs[i]
             assert v is not None
-            m[s] = self._flat(tensors[i]._data, v, i, back)
-        results: dict[Value, np.ndarray] = {}
-        for k in a.made:
-            v = self.bases[k]
-            assert v is not None
-            shape = self._shape(v, sizes, values)
-            if v.strides is None:
-                array = np.empty(shape, NUMPY[v.dtype])
-                m[a.slots[a.root(v)]] = array.reshape(-1)
+            array = tensors[i]._data
+            if v.strides is None and array.flags.c_contiguous:
+                m[s] = array.reshape(-1)
             else:
-                order = tuple(sorted(range(v.rank), key=lambda d: -(v.strides[d].number or 0)))  # type: ignore[index]
-                array = _ordered(shape, np.dtype(NUMPY[v.dtype]), order)
-                m[a.slots[a.root(v)]] = array.transpose(order).reshape(-1)
-            results[a.root(v)] = array
+                m[s] = self._flat(array, v, i, back)
+        results: dict[Value, np.ndarray] = {}
+        for v, root, s, dtype, order in self.fresh:
+            shape = self._shape(v, sizes, values)
+            if order is None:
+                array = np.empty(shape, dtype)
+                m[s] = array.reshape(-1)
+            else:
+                array = _ordered(shape, dtype, order)
+                m[s] = array.transpose(order).reshape(-1)
+            results[root] = array
         g = [float(tensors[i]) for i, _ in self.numbers]
         items: dict[Value, np.ndarray] = {}
         told = bus.launch or self.timing
-        for k, step in enumerate(a.steps):
-            began = time.perf_counter() if told else 0.0
-            self._step(k, step, m, sizes, g, values, items)
-            if told:
-                self.times.setdefault(k, deque(maxlen=64)).append(time.perf_counter() - began)
-                if bus.launch:
-                    tell_launch(step, k, "cpu", self.times[k][-1])
+        if self.only_kernels and not told:
+            for kernel in self.steps:
+                kernel(m, sizes, g)
+        else:
+            for k, step in enumerate(a.steps):
+                began = time.perf_counter() if told else 0.0
+                self._step(k, step, m, sizes, g, values, items)
+                if told:
+                    self.times.setdefault(k, deque(maxlen=64)).append(time.perf_counter() - began)
+                    if bus.launch:
+                        tell_launch(step, k, "cpu", self.times[k][-1])
         self.launches += 1
         for target, source in back:
             np.copyto(target, source)
@@ -265,7 +282,7 @@ class NumpySegment(Outputs):
     def _results(self, tensors: Any, sizes: tuple[int, ...], values: Any, results: Any, items: Any, m: Any) -> Any:
         a, program = self.assembly, self.program
         out: list[Any] = [None] * len(program.outputs)
-        written = {o: i for i, o in program.written.items()}
+        written = self.written
         for k, o in enumerate(program.outputs):
             if o.value is None:
                 out[k] = self.plain(o.plain, tensors, values)
@@ -290,7 +307,9 @@ class NumpySegment(Outputs):
             else:
                 array = items[base] if base.kind == "item" else results[a.root(base)]
                 assert o.spec is not None
-                array = array.reshape(self._shape(o.value, sizes, values))
+                shape = self._shape(o.value, sizes, values)
+                if array.shape != shape:
+                    array = array.reshape(shape)
                 if k in a.moved:
                     array = self.moved(k, array, tensors, values)
                 out[k] = wrap(array, o.spec.dtype, self.backend)

@@ -1,7 +1,8 @@
 """The hot path of a compiled function: one generated Python function that checks its inputs, calls the C once, and hangs up results.
 
 `AotFunction` and `Segment` do the same for every kind of graph; what they look up on each call is written out here for one variant whose
-sizes are numbers, which runs C only, and which leaves nothing to the tape: training steps and functions without gradients. What does
+sizes are numbers, which runs C only, and which leaves nothing to the tape: training steps and functions without gradients. Without a
+compiler it is numpy programs only, and nothing that is written to. What does
 not fit, now or on a call (another gradient mode, an argument with a hook, memory that is shared), is left to the general way:
 then the function answers `MISS`, and nothing has happened.
 """
@@ -22,17 +23,24 @@ from ....tensor import Tensor
 from ...aot.variant import SpentBackward
 from ..backend import MISS
 from .cpu import DONE, ITEMS, OTHER_LAYOUT, SHARED, Segment
+from .numpy_program import NumpySegment
 
 
 def quick(owner: Any, variant: Any, key: Any) -> Callable[..., Any] | None:
     """The function for one variant of an `AotFunction`, called as that is; None where the general way is needed."""
     segment = variant.forward
     segment = getattr(segment, "chosen", None) or segment
-    if not isinstance(segment, Segment) or not segment.static or segment.numbers or len(segment.stretches) != 1:
+    if isinstance(segment, Segment):
+        fits = segment.static and len(segment.stretches) == 1 and segment.stretches[0][0] and not segment.file.python
+    elif isinstance(segment, NumpySegment):
+        # What writes to its arguments is left to the general way, which looks whether they share memory.
+        fits = not (segment.symbols or segment.written or variant.mutated or variant.grads)
+        fits = fits and all(step.kind != "call" for step in segment.assembly.steps)
+    else:
         return None
     if (
-        segment.stretches[0][0] is None
-        or segment.file.python
+        not fits
+        or segment.numbers
         or variant.edge_inputs
         or variant.differentiable
         or variant.random
@@ -46,12 +54,12 @@ def quick(owner: Any, variant: Any, key: Any) -> Callable[..., Any] | None:
 
 
 class _Writer:
-    def __init__(self, owner: Any, variant: Any, key: Any, segment: Segment):
+    def __init__(self, owner: Any, variant: Any, key: Any, segment: Segment | NumpySegment):
         self.owner, self.variant, self.key, self.segment = owner, variant, key, segment
         self.lines: list[str] = []
         self.space: dict[str, Any] = {
             "MISS": MISS, "state": state, "bus": bus, "segment": segment, "new": Tensor.__new__, "Tensor": Tensor, "Storage": Storage,
-            "empty": np.empty, "copyto": np.copyto, "run": segment.stretches[0][0], "backend": segment.backend, "lock": segment.lock,
+            "empty": np.empty, "copyto": np.copyto, "backend": segment.backend, "lock": segment.lock,
             "rebuild": variant.rebuild, "again": owner.gm, "Spent": SpentBackward,
         }  # fmt: skip
 
@@ -126,29 +134,14 @@ class _Writer:
         return [i in set(self.variant.memory_inputs) for i in range(len(self.given))]
 
     def _body(self) -> list[str] | None:
-        segment, variant = self.segment, self.variant
-        p = segment.one
-        assert p is not None
-        arrays = [f"{self.flat[i]}._data" for i in segment.where]
-        makers = []
-        for j, (_, shape, dtype, order) in enumerate(p.made):
-            if order is not None:
-                return None
-            makers.append(f"a{j}")
-            self.lines.append(f"a{j} = empty({shape!r}, {self.constant(dtype)})")
-        out = self.lines
-        out.append(f"objects = ({''.join(f'{a}, ' for a in (*arrays, *makers))})")
-        out += [
-            "with lock:",
-            f"    done = run({p.address}, id(objects) + {ITEMS})",
-            f"if done != {DONE}:",
-            f"    if done == {OTHER_LAYOUT} or done == {SHARED}:",
-            "        return MISS",
-            "    return again(" + ", ".join(self.given[: len(self.owner.examples)]) + ")",
-            "segment.launches += 1",
-        ]
+        variant, out = self.variant, self.lines
+        call = self._c(self.segment) if isinstance(self.segment, Segment) else self._numpy(self.segment)
+        if call is None:
+            return None
+        plan, makers = call
+        out.append("segment.launches += 1")
         made: list[str] = []
-        for k, (kind, what) in enumerate(segment.plan):
+        for k, (kind, what) in enumerate(plan):
             if kind == "written":
                 i, counted, source = what
                 if source is not None:
@@ -197,6 +190,69 @@ class _Writer:
             out.append(f"state.grad_enabled = {variant.grad_after}")
         out.append(f"return rebuild([{', '.join(results)}])")
         return out
+
+    def _c(self, segment: Segment) -> tuple[list[Any], list[str]] | None:
+        """Lines that call the C: where each output is, and the names of the arrays that are made. None where they cannot be written."""
+        p, out = segment.one, self.lines
+        assert p is not None
+        self.space["run"] = segment.stretches[0][0]
+        makers = [f"a{j}" for j in range(len(p.made))]
+        for name, (_, shape, dtype, order) in zip(makers, p.made, strict=True):
+            if order is not None:
+                return None
+            out.append(f"{name} = empty({shape!r}, {self.constant(dtype)})")
+        arrays = [f"{self.flat[i]}._data" for i in segment.where]
+        out += [
+            f"objects = ({''.join(f'{a}, ' for a in (*arrays, *makers))})",
+            "with lock:",
+            f"    done = run({p.address}, id(objects) + {ITEMS})",
+            f"if done != {DONE}:",
+            f"    if done == {OTHER_LAYOUT} or done == {SHARED}:",
+            "        return MISS",
+            "    return again(" + ", ".join(self.given[: len(self.owner.examples)]) + ")",
+        ]
+        return segment.plan, makers
+
+    def _numpy(self, segment: NumpySegment) -> tuple[list[Any], list[str]] | None:
+        """Lines that run the numpy programs, as `_c`. They write to nothing that was there before, so that the general way can do all
+        of it again where one of them raises."""
+        out = self.lines
+        if any(i >= len(self.flat) for i, _ in segment.bound) or any(order is not None for *_, order in segment.fresh):
+            return None
+        makers = [f"a{j}" for j in range(len(segment.fresh))]
+        memory: list[str] = []
+        for i, slot in segment.bound:
+            v = segment.program.inputs[i]
+            if v is None or v.strides is not None:
+                return None
+            out += [f"d{i} = {self.flat[i]}._data", f"if not d{i}.flags.c_contiguous:", "    return MISS"]
+            memory.append(f"{slot}: d{i}.reshape(-1)")
+        where: dict[Any, int] = {}
+        for j, (v, root, slot, dtype, _) in enumerate(segment.fresh):
+            where[root] = j
+            shape = tuple(n.number for n in v.shape)
+            out.append(f"a{j} = empty({shape!r}, {self.constant(dtype)})")
+            memory.append(f"{slot}: a{j}.reshape(-1)")
+        arena = self.constant(segment._arena(()))
+        out += ["try:", "    with lock:", f"        m = {{**{arena}, {', '.join(memory)}}}"]
+        for k, (step, kernel) in enumerate(zip(segment.assembly.steps, segment.steps, strict=True)):
+            if kernel is None:
+                out.append(f"        segment._step({k}, {self.constant(step)}, m, (), (), None, ())")
+            else:
+                out.append(f"        {self.constant(kernel)}(m, (), ())")
+        out += ["except Exception:", "    return MISS"]
+        plan: list[Any] = []
+        for k, (o, base) in enumerate(zip(segment.program.outputs, segment.bases, strict=True)):
+            if o.value is None or base is None:
+                plan.append(("plain", o.plain))
+            elif base.kind == "input":
+                plan.append(("input", base.data))
+            elif (j := where.get(segment.assembly.root(base))) is None or o.spec is None or k in segment.assembly.moved:
+                return None
+            else:
+                shape = None if o.value.shape == base.shape else o.value.shape
+                plan.append(("fresh", (j, shape, o.spec.dtype, None)))
+        return plan, makers
 
     def _place(self, place: Any, made: list[str], results: list[str]) -> str | None:
         if place.kind == "value":
