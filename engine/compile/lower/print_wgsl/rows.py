@@ -285,7 +285,9 @@ def row_printer(
         made = RowPrinter(kernel, code, note, name, lanes)
         if made.fits():
             return made
-    return Printer(kernel, code, note, name)
+    printer = Printer(kernel, code, note, name)
+    printer.software = bool(lanes)
+    return printer
 
 
 __all__ = ["RowPrinter", "ix", "row_printer"]

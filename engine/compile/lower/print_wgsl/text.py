@@ -22,6 +22,17 @@ from ..loops.index import Atom, Ix, ix, product, text
 from ..loops.scalar import Scalar
 
 GROUP = 64
+
+TURNS = (260, 132, 68, 36, 20, 12, 8, 4, 2)
+"""How many neighbouring elements (or fours) a thread of a software adapter may compute, where nothing is reduced.
+
+A workgroup costs as much there as three loads by all of its threads. Long stretches of whole cache lines keep the memory's prefetching
+busy with several pages at once, and those that are no power of two do not meet in one set of a cache.
+"""
+
+THREADS = 1024
+"""Threads that are left at least, for the cores: 16 workgroups."""
+
 COMPUTE = {"f32": "f32", "i64": "i32", "i32": "i32", "i16": "i32", "i8": "i32", "u8": "i32", "bool": "bool"}
 """WGSL's computing type of each type code; double precision has none."""
 
@@ -93,6 +104,10 @@ class Printer:
         """What each running maximum has taken in."""
         self.nonpositive: set[str] = set()
         self.counter = 0
+        self.software = False
+        """Whether it is for an adapter that computes on the CPU: few threads with much to do, each on neighbouring elements."""
+        self.across = ""
+        """The variable of a loop outside of rows of which each thread takes four turns side by side."""
         self.written = 0
         """Lines of the entry point so far."""
         self.marks: list[tuple[int, tuple[str, ...]]] = []
@@ -108,7 +123,12 @@ class Printer:
         if any(b.role != "memory" for b in memory) or any(b.dtype == "f64" for b in memory):
             raise Unprintable("double precision, or memory of its own")
         loops = [s for s in statements(k.body) if isinstance(s, Loop)]
-        self._choose_wide(loops, {b.name: self.code(b) for b in memory})
+        codes = {b.name: self.code(b) for b in memory}
+        reduced = any(isinstance(s, (Start, Fold)) for s in statements(k.body))
+        self._choose_wide(loops, codes)
+        if reduced:
+            names = list(dict.fromkeys(s.variable for s in loops))
+            self._choose_across(loops, [n for n in names if n in k.rows], codes)
         self._choose_folded(loops)
         for i, b in enumerate(memory):
             access = "w" if b.name in written else "r"
@@ -117,7 +137,6 @@ class Printer:
             p.buffer("fault", "u32", "w")
             p.top(_CHECK)
             self.fault = self._word("code", None)
-        reduced = any(isinstance(s, (Start, Fold)) for s in statements(k.body))
         names = list(dict.fromkeys(s.variable for s in loops))
         parallel = [n for n in names if n in k.rows] if reduced else names
         for s in statements(k.body):
@@ -126,12 +145,23 @@ class Printer:
                 parallel = [n for n in parallel if n in s.place.variables()]
         sizes = {s.variable: s.size for s in loops}
         fours = {s.variable for s in loops if id(s) in self.wide and s.variable in parallel}
+        if self.across:
+            fours = {self.across}
         sizes.update({n: ix((sizes[n].number or 0) // 4) for n in fours})
         threads = product(sizes[n] for n in parallel)
         self.parallel = set(parallel)
-        total = self._word("threads", None)
-        self.line(f"let id = {FOLDED} * {GROUP}u + lane;")
-        self.line(f"if (id >= {total}) {{ return; }}")
+        group = self._group(threads) if reduced else GROUP
+        p.workgroup = (group, 1)
+        turns = 1 if reduced else self._turns(threads)
+        total = self._word("threads", None) if turns == 1 else f"{threads.number}u"
+        if turns == 1:
+            self.line(f"let id = {FOLDED} * {group}u + lane;")
+            self.line(f"if (id >= {total}) {{ return; }}")
+        else:
+            self.line(f"let first = ({FOLDED} * {group}u + lane) * {turns}u;")
+            self.line(f"let end = min(first + {turns}u, {total});")
+            self.line("for (var id = first; id < end; id++) {")
+            self.depth += 1
         left = "id"
         for i, n in enumerate(reversed(parallel)):
             last = i == len(parallel) - 1
@@ -142,12 +172,75 @@ class Printer:
                 self.line(f"let quotient{i} = {left} / {size};")
                 left = f"quotient{i}"
         self.block(k.body)
+        if turns > 1:
+            self.depth -= 1
+            self.line("}")
+            threads = ix(-(-(threads.number or 0) // turns))
         shader = p.build()
         first = (
             shader.source[: shader.source.index("@compute")].count("\n") + 4
         )  # after the three lines of the entry point
         lines = [(first + at, origins) for at, origins in self.marks]
-        return Printed(shader, self.words, memory, threads, k.checks, frozenset(self.wide_buffers), lines)
+        return Printed(shader, self.words, memory, threads, k.checks, frozenset(self.wide_buffers), lines, group)
+
+    def _turns(self, threads: Ix) -> int:
+        """How many elements (or fours) a thread computes where nothing is reduced."""
+        if not self.software or threads.number is None:
+            return 1
+        return next((t for t in TURNS if t * THREADS <= threads.number), 1)
+
+    def _group(self, threads: Ix) -> int:
+        """Threads of a workgroup: fewer where they would not fill several, on adapters that have a workgroup on one core."""
+        if not self.software or threads.number is None:
+            return GROUP
+        return next((g for g in (64, 32, 16) if g * 8 <= threads.number), 8)
+
+    def _choose_across(self, loops: list[Loop], parallel: list[str], codes: dict[str, str]) -> None:
+        """Let threads of a kernel with rows take four of them side by side, where these are neighbours in memory: sums of columns.
+
+        A load of four costs a software adapter what one of one element does.
+        """
+        if not self.software or self.wide or not parallel:
+            return
+        sizes = {s.variable: s.size.number for s in loops}
+        found: set[str] = set()
+        for s in statements(self.k.body):
+            if isinstance(s, Update) or (isinstance(s, (Start, Fold)) and s.function.startswith("arg")):
+                return
+            if isinstance(s, Let) and s.scalar.op in ("place", "clip"):
+                return
+            if isinstance(s, Store):
+                found |= s.place.variables()
+        for v in reversed(parallel):
+            n = sizes[v]
+            if n is None or n % 4 or v not in found:
+                continue
+            mine: set[str] = set()
+            others: set[str] = set()
+            good = True
+            for s in statements(self.k.body):
+                if isinstance(s, Store):
+                    buffer, place = s.buffer, s.place
+                elif isinstance(s, Let) and s.scalar.op == "load":
+                    buffer, place = s.scalar.data
+                else:
+                    continue
+                if v not in place.variables():
+                    others.add(buffer.name)
+                    good = good and not isinstance(s, Store)
+                    continue
+                rest = place.without((v,))
+                good = (
+                    good
+                    and place.is_affine()
+                    and place.factor(v).number == 1
+                    and all(c % 4 == 0 for c in rest.terms.values())
+                    and TYPES[codes[buffer.name]].itemsize == 4
+                )
+                mine.add(buffer.name)
+            if good and mine and not mine & others:
+                self.across, self.wide_buffers = v, mine
+                return
 
     def _choose_wide(self, loops: list[Loop], codes: dict[str, str]) -> None:
         """Loops that can take four elements a turn: everything that moves with them is contiguous and aligned."""
@@ -249,6 +342,8 @@ class Printer:
         """The index of four elements in their binding, where `variable` is that of a wide loop."""
         if variable not in place.variables():
             return self._base(b, place)
+        if (b.name, place) in self.bases:
+            return self.bases[b.name, place]
         if variable != self.inmost:
             return f"{self._base(b, place.without((variable,)))} + ({variable} >> 2u)"
         return self.bases[b.name, place]
@@ -261,7 +356,7 @@ class Printer:
 
     def _name_bases(self, loop: Loop) -> list[str]:
         """Name the places that a loop reads and writes, before it; returns the lines that move them on at the end of a turn."""
-        four, v = id(loop) in self.wide, loop.variable
+        v = loop.variable
         out: list[str] = []
         for s in loop.body:
             if isinstance(s, (Store, Update)):
@@ -273,10 +368,18 @@ class Printer:
             if v not in place.variables() or not place.is_affine() or (buffer.name, place) in self.bases:
                 continue
             rest = place.without((v,))
+            step = self.index(place.factor(v))
+            if id(loop) in self.wide:
+                start, step = self._base(buffer, rest), "1"
+            elif self.across in place.variables():
+                start = f"{self._base(buffer, rest.without((self.across,)))} + ({self.across} >> 2u)"
+                step = self.index(Ix({key: c // 4 for key, c in place.factor(v).terms.items()}))
+            else:
+                start = self.element(buffer, rest)
             name = f"at{self.counter}"
             self.counter += 1
-            self.line(f"var {name} = {self._base(buffer, rest) if four else self.element(buffer, rest)};")
-            out.append(f"{name} += {'1' if four else self.index(place.factor(v))};")
+            self.line(f"var {name} = {start};")
+            out.append(f"{name} += {step};")
             self.bases[buffer.name, place] = name
         return out
 
@@ -333,7 +436,7 @@ class Printer:
             if isinstance(s, Loop):
                 v, four = s.variable, id(s) in self.wide
                 if v in self.parallel:
-                    self.four(s) if four else self.block(s.body)
+                    self.four(s) if four or v == self.across else self.block(s.body)
                     continue
                 if s.size.number is not None and s.size.number > MAX_STEPS * (4 if four else 1):
                     raise Unprintable(f"a loop of {s.size} turns in one thread")
@@ -343,7 +446,7 @@ class Printer:
                 self.inmost = v
                 self.line(f"for (var {v} = 0; {v} < {self.index(s.size)}; {v} += {4 if four else 1}) {{")
                 self.depth += 1
-                self.four(s) if four else self.block(s.body)
+                self.four(s) if four or self.lanes else self.block(s.body)
                 for line in moves:
                     self.line(line)
                 self.depth -= 1
@@ -410,10 +513,18 @@ class Printer:
 
     def four(self, loop: Loop) -> None:
         """The body of a wide loop: what differs among the four elements is written four times."""
-        v = loop.variable
-        self.lanes = {}
+        v = self.across or loop.variable
+        if not self.across:
+            self.lanes = {}
         for s in loop.body:
-            if isinstance(s, Let):
+            if isinstance(s, Loop):
+                self.block([s])
+            elif isinstance(s, Start):
+                kind = self.type(s.type)
+                for c in "xyzw":
+                    self.line(f"var {s.name}{c} = {self.neutral(s.function, kind)};")
+                self._moves(s.name, kind)
+            elif isinstance(s, Let):
                 self._learn(s)
                 self.comment(s.origins)
                 x = s.scalar
@@ -456,10 +567,16 @@ class Printer:
                         value = self.typed(self._lane(s.value, j))
                         self.line(f"{lane} = {self.merged(s.function, Typed(lane, value.type), value)};")
                     continue
+                if s.name in self.lanes:
+                    for j, lane in enumerate(self.lanes[s.name]):
+                        value = self.typed(self._lane(s.value, j))
+                        self.line(f"{lane} = {self.merged(s.function, Typed(lane, value.type), value)};")
+                    continue
                 for j in range(4):
                     place = None if s.place is None else s.place + s.place.factor(v) * j
                     self.block([Fold(s.name, s.function, self._lane(s.value, j), place, s.origins if j == 0 else ())])
-        self.lanes = {}
+        if not self.across:
+            self.lanes = {}
 
     def _moves(self, name: str, kind: str) -> None:
         self.lanes[name] = [name + c for c in "xyzw"]
