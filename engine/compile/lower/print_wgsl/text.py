@@ -33,6 +33,9 @@ busy with several pages at once, and those that are no power of two do not meet 
 THREADS = 1024
 """Threads that are left at least, for the cores: 16 workgroups."""
 
+LEAST_WALKS = 16
+"""Threads below which a kernel does not walk along its rows."""
+
 COMPUTE = {"f32": "f32", "i64": "i32", "i32": "i32", "i16": "i32", "i8": "i32", "u8": "i32", "bool": "bool"}
 """WGSL's computing type of each type code; double precision has none."""
 
@@ -108,6 +111,10 @@ class Printer:
         """Whether it is for an adapter that computes on the CPU: few threads with much to do, each on neighbouring elements."""
         self.across = ""
         """The variable of a loop outside of rows of which each thread takes four turns side by side."""
+        self.walk: tuple[str, int] | None = None
+        """The variable of the rows of a kernel whose threads walk along `across` with sums in memory, and how many rows at a time."""
+        self.sums: dict[str, Store] = {}
+        """Where the sums of such a kernel are stored."""
         self.written = 0
         """Lines of the entry point so far."""
         self.marks: list[tuple[int, tuple[str, ...]]] = []
@@ -147,9 +154,12 @@ class Printer:
         fours = {s.variable for s in loops if id(s) in self.wide and s.variable in parallel}
         if self.across:
             fours = {self.across}
+            if self._choose_walk(parallel, sizes):
+                parallel.remove(self.across)
+                fours = set()
         sizes.update({n: ix((sizes[n].number or 0) // 4) for n in fours})
         threads = product(sizes[n] for n in parallel)
-        self.parallel = set(parallel)
+        self.parallel = {*parallel, self.across}
         group = self._group(threads) if reduced else GROUP
         p.workgroup = (group, 1)
         turns = 1 if reduced else self._turns(threads)
@@ -241,6 +251,39 @@ class Printer:
             if good and mine and not mine & others:
                 self.across, self.wide_buffers = v, mine
                 return
+
+    def _choose_walk(self, parallel: list[str], sizes: dict[str, Ix]) -> bool:
+        """Whether threads go through memory as it lies, row after row, and keep the sums of columns in memory.
+
+        A thread that goes down its own columns meets a line of the cache, and a page, that nobody has asked for at every turn.
+        """
+        if parallel[-1] != self.across or (product(sizes[n] for n in parallel[:-1]).number or 0) < LEAST_WALKS:
+            return False
+        body: list[Any] = self.k.body
+        while any(isinstance(s, Loop) and s.variable in parallel for s in body):
+            body = next(s.body for s in body if isinstance(s, Loop) and s.variable in parallel)
+        rows = [s for s in body if isinstance(s, Loop)]
+        if len(rows) != 1:
+            return False
+        turns, columns = rows[0].size.number, sizes[self.across].number
+        if turns is None or columns is None or turns * columns > 4 * MAX_STEPS:
+            return False
+        if any(isinstance(s, Loop) for s in rows[0].body):
+            return False
+        starts = {s.name: s for s in body if isinstance(s, Start)}
+        after = body[body.index(rows[0]) + 1 :]
+        if any(not isinstance(s, Store) or s.value.op != "name" or s.value.data not in starts for s in after):
+            return False
+        sums = {str(s.value.data): s for s in after}
+        if len(sums) != len(after) or sums.keys() != starts.keys():
+            return False
+        if any(TYPES[self.code(s.buffer)].save != "@" for s in after):
+            return False
+        if any(isinstance(s, Store) for s in body[: body.index(rows[0])]):
+            return False
+        self.walk = (rows[0].variable, next(n for n in (4, 2, 1) if turns % n == 0))
+        self.sums = sums
+        return True
 
     def _choose_wide(self, loops: list[Loop], codes: dict[str, str]) -> None:
         """Loops that can take four elements a turn: everything that moves with them is contiguous and aligned."""
@@ -371,11 +414,13 @@ class Printer:
             step = self.index(place.factor(v))
             if id(loop) in self.wide:
                 start, step = self._base(buffer, rest), "1"
-            elif self.across in place.variables():
+            elif self.across and self.across in place.variables():
                 start = f"{self._base(buffer, rest.without((self.across,)))} + ({self.across} >> 2u)"
                 step = self.index(Ix({key: c // 4 for key, c in place.factor(v).terms.items()}))
             else:
                 start = self.element(buffer, rest)
+            if self.walk:
+                start += f" + {v}_first * {step}"
             name = f"at{self.counter}"
             self.counter += 1
             self.line(f"var {name} = {start};")
@@ -436,7 +481,10 @@ class Printer:
             if isinstance(s, Loop):
                 v, four = s.variable, id(s) in self.wide
                 if v in self.parallel:
-                    self.four(s) if four or v == self.across else self.block(s.body)
+                    if v == self.across and self.walk:
+                        self._walk(s)
+                    else:
+                        self.four(s) if four or v == self.across else self.block(s.body)
                     continue
                 if s.size.number is not None and s.size.number > MAX_STEPS * (4 if four else 1):
                     raise Unprintable(f"a loop of {s.size} turns in one thread")
@@ -444,7 +492,10 @@ class Printer:
                 self.inmost = ""
                 moves = self._name_bases(s)
                 self.inmost = v
-                self.line(f"for (var {v} = 0; {v} < {self.index(s.size)}; {v} += {4 if four else 1}) {{")
+                start, end = "0", self.index(s.size)
+                if self.walk and v == self.walk[0]:
+                    start, end = f"{v}_first", f"{v}_first + {self.walk[1]}"
+                self.line(f"for (var {v} = {start}; {v} < {end}; {v} += {4 if four else 1}) {{")
                 self.depth += 1
                 self.four(s) if four or self.lanes else self.block(s.body)
                 for line in moves:
@@ -504,6 +555,19 @@ class Printer:
             name = str(s.value.data)
             self.greatest.setdefault(s.name, set()).add(self.meanings.get(name, name))
 
+    def _walk(self, loop: Loop) -> None:
+        """The rows of a thread, some at a time, and along them."""
+        assert self.walk is not None
+        (row, count), v = self.walk, loop.variable
+        turns = next(s.size for s in loop.body if isinstance(s, Loop))
+        self.line(f"for (var {row}_first = 0; {row}_first < {self.index(turns)}; {row}_first += {count}) {{")
+        self.line(f"  for (var {v} = 0; {v} < {self.index(loop.size)}; {v} += 4) {{")
+        self.depth += 2
+        self.four(loop)
+        self.depth -= 2
+        self.line("  }")
+        self.line("}")
+
     def _join(self, begun: list[Start]) -> None:
         """Put the four running values of reductions together, after their loops."""
         for s in begun:
@@ -521,8 +585,17 @@ class Printer:
                 self.block([s])
             elif isinstance(s, Start):
                 kind = self.type(s.type)
+                neutral = self.neutral(s.function, kind)
+                if self.walk:
+                    to = self.sums[s.name]
+                    self.line(
+                        f"let {s.name}_before = {self.bindings[to.buffer.name].name}[{self.fours(to.buffer, to.place, v)}];"
+                    )
                 for c in "xyzw":
-                    self.line(f"var {s.name}{c} = {self.neutral(s.function, kind)};")
+                    first = (
+                        f"select({s.name}_before.{c}, {neutral}, {self.walk[0]}_first == 0)" if self.walk else neutral
+                    )
+                    self.line(f"var {s.name}{c} = {first};")
                 self._moves(s.name, kind)
             elif isinstance(s, Let):
                 self._learn(s)

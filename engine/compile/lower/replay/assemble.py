@@ -78,7 +78,7 @@ def assemble(program: Program, caps: Caps | None = None) -> Assembly:
     """Schedule a program, build its kernels, and number its memory."""
     rewrite(program)
     if caps is not None and caps.rows_only:
-        split_reductions(program)
+        split_reductions(program, caps.gathers)
     plan = schedule(program, caps)
     return _Assembler(program, plan, caps or Caps()).run()
 

@@ -64,8 +64,15 @@ LONGEST = 1024
 """Elements that one thread adds up, on devices whose threads do not meet."""
 
 
-def split_reductions(program: Program) -> None:
-    """Long reductions in two stages, on devices whose threads do not meet: parts by many threads, then the parts."""
+COLUMNS = 64
+"""Elements of a column that one thread adds up, where threads walk along rows with the sums of their columns in memory."""
+
+
+def split_reductions(program: Program, walks: bool = False) -> None:
+    """Long reductions in two stages, on devices whose threads do not meet: parts by many threads, then the parts.
+
+    With `walks` sums of columns are in many short parts.
+    """
     roots = [o.value for o in program.outputs if o.value is not None]
     for v in live(roots):
         if v.kind != "reduce" or v.data[0].startswith("arg"):
@@ -80,9 +87,12 @@ def split_reductions(program: Program) -> None:
         few = 1
         for d in kept:
             few *= x.shape[d].number or 1 << 30
-        if long <= LONGEST or few > 1 << 14:
+        columns = walks and x.rank - 1 in kept and long >= 4 * COLUMNS and few % 4 == 0 and 1 << 16 <= long * few
+        if (long <= LONGEST and not columns) or few > 1 << 14:
             continue
-        parts = next((p for p in range(-(-long // LONGEST), long + 1) if long % p == 0), long)
+        least = max(32, -(-long // COLUMNS))
+        parts = next((p for p in range(least, 4 * least) if long % p == 0), 0) if columns else 0
+        parts = parts or next((p for p in range(-(-long // LONGEST), long + 1) if long % p == 0), long)
         if parts > 1 << 16 or parts == long:
             parts = next((p for p in range(2, long + 1) if long % p == 0 and p * p >= long), long)
         if parts == long:
@@ -105,7 +115,7 @@ def split_reductions(program: Program) -> None:
         v.args, v.data = (partial,), (function, (over,))
         program.rewrites["long reductions in two stages"] += 1
         if parts > LONGEST:
-            split_reductions(program)
+            split_reductions(program, walks)
             return
 
 
