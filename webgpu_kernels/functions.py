@@ -43,7 +43,7 @@ fn power_of_two(k: i32) -> f32 { return bitcast<f32>(u32(k + 127) << 23u); }
 
 // x 2^k for k in [-252, 254]; in two factors, so that the result may be subnormal.
 fn scale_by(x: f32, k: i32) -> f32 {
-  let h = k / 2;
+  let h = k >> 1u;
   return x * power_of_two(h) * power_of_two(k - h);
 }
 
@@ -343,18 +343,17 @@ fn cosh_f(x: f32) -> f32 {
   let e = exp_f(a);
   return 0.5 * e + 0.5 / e;
 }
-// The polynomial below 0.625, in u = x^2.
+// By m = e^(-2 |x|) - 1, which is exact to the last place also where it is small: -m / (2 + m).
 fn tanh_f(x: f32) -> f32 {
-  let a = abs(x);
-  let u = x * x;
-  let p = a + a * u * (-0.3333333 + u * (0.1333321 + u * (-0.053947204 + u * (0.021702967 + u * (-0.008182674
-    + u * 0.0021475369)))));
-  let e = exp_nonpositive(-2.0 * a);
-  return with_sign(select((1.0 - e) / (1.0 + e), p, a < 0.625 || is_nan(x)), x);
+  let q = exp_reduce(-2.0 * min(abs(x), 20.0));
+  let s = power_of_two(i32(q.x));
+  let m = exp_part(q.y) * s + (s - 1.0);
+  return select(with_sign(m / (2.0 + m), x), x, is_nan(x));
 }
 fn sigmoid_f(x: f32) -> f32 {
-  let e = exp_f(-abs(x));
-  return select(1.0, e, x < 0.0) / (1.0 + e);
+  let q = exp_reduce(-min(abs(x), 104.0));
+  let e = scale_by(1.0 + exp_part(q.y), i32(q.x));
+  return select(select(1.0, e, x < 0.0) / (1.0 + e), x, is_nan(x));
 }
 fn asinh_f(x: f32) -> f32 {
   if (!is_finite(x)) { return x; }

@@ -87,7 +87,7 @@ def split_reductions(program: Program, walks: bool = False) -> None:
         few = 1
         for d in kept:
             few *= x.shape[d].number or 1 << 30
-        columns = walks and x.rank - 1 in kept and long >= 4 * COLUMNS and few % 4 == 0 and 1 << 16 <= long * few
+        columns = walks and x.rank - 1 in kept and long >= 4 * COLUMNS and few % 4 == 0 and long * few >= 1 << 16
         if (long <= LONGEST and not columns) or few > 1 << 14:
             continue
         least = max(32, -(-long // COLUMNS))
