@@ -288,3 +288,34 @@ def test_recorded_checks_of_indices():
     with pytest.raises(IndexError, match="9 is out of range"):
         out.cpu()
     agree(segment(table, rows), table.index_select(0, rows) * 2)
+
+
+def test_threads_with_several_neighbours():
+    """Software adapters: threads compute stretches, of which the last one may be short."""
+
+    def function(x, b):
+        return torch.tanh(x * 2 + b) * x, x - b
+
+    for rows, columns in ((1033, 36), (331, 27), (64, 1024)):
+        x, b = torch.randn(rows, columns), torch.randn(columns)
+        segment = on_device(function, x, b)
+        agree(segment(moved(x), moved(b)), function(x, b))
+        if segment.lanes:
+            assert all("for (var id = first; id < end; id++)" in p.shader.source for p in segment.printed.values())
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1024, 100), (1000, 68), (768, 128), (1024, 1022), (40, 64)])
+def test_sums_of_columns(rows, columns):
+    """Beside the elements they are made of, and the largest, with operands that are the same in all rows."""
+
+    def function(x, w):
+        y = torch.sigmoid(x) * w
+        return y, y.sum(0), (y * x).sum(0), x.amax(0)
+
+    x, w = torch.randn(rows, columns), torch.randn(columns)
+    segment = on_device(function, x, w)
+    agree(segment(moved(x), moved(w)), function(x, w))
+    if segment.lanes and columns % 4 == 0:
+        sources = [p.shader.source for p in segment.printed.values()]
+        assert any("_first" in s for s in sources) == (rows * columns >= 1 << 16)
+        assert all("array<f32>" not in s for s in sources)

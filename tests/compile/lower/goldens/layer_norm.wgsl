@@ -219,31 +219,54 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (real) { b4[bitcast<i32>(P[1].x) + i0 * 16 + (i1_1 >> 2u)] = vec4<f32>(t33_1x, t33_1y, t33_1z, t33_1w); }
 }
 
-@group(0) @binding(0) var<storage, read> b0: array<f32>;
-@group(0) @binding(1) var<storage, read> b1: array<f32>;
-@group(0) @binding(2) var<storage, read_write> b2: array<f32>;
-@group(0) @binding(3) var<storage, read_write> b3: array<f32>;
+@group(0) @binding(0) var<storage, read> b0: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read> b1: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read_write> b2: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read_write> b3: array<vec4<f32>>;
 @group(0) @binding(4) var<uniform> P: array<vec4<u32>, 16>;
-@compute @workgroup_size(64, 1)
+@compute @workgroup_size(8, 1)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_id) local: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-  let id = (group.y * groups.x + group.x) * 64u + lane;
+  let id = (group.y * groups.x + group.x) * 8u + lane;
   if (id >= P[0].x) { return; }
-  let i1 = i32(id);
-  var r0 = 0.0;
-  var r1 = 0.0;
-  var at0 = bitcast<i32>(P[0].y) + i1;
-  var at1 = bitcast<i32>(P[0].z) + i1;
+  let i1 = i32(id) * 4;
+  var r0x = 0.0;
+  var r0y = 0.0;
+  var r0z = 0.0;
+  var r0w = 0.0;
+  var r1x = 0.0;
+  var r1y = 0.0;
+  var r1z = 0.0;
+  var r1w = 0.0;
+  var at0 = bitcast<i32>(P[0].y) + (i1 >> 2u);
+  var at1 = bitcast<i32>(P[0].z) + (i1 >> 2u);
   for (var i0 = 0; i0 < 48; i0 += 1) {
     let t0 = b0[at0];
+    let t0x = t0.x;
+    let t0y = t0.y;
+    let t0z = t0.z;
+    let t0w = t0.w;
     let t1 = b1[at1];
+    let t1x = t1.x;
+    let t1y = t1.y;
+    let t1z = t1.z;
+    let t1w = t1.w;
     // programs.py:16
-    let t2 = (t0 * t1);
-    r0 = r0 + t2;
-    r1 = r1 + t0;
-    at0 += 64;
-    at1 += 64;
+    let t2x = (t0x * t1x);
+    let t2y = (t0y * t1y);
+    let t2z = (t0z * t1z);
+    let t2w = (t0w * t1w);
+    r0x = r0x + t2x;
+    r0y = r0y + t2y;
+    r0z = r0z + t2z;
+    r0w = r0w + t2w;
+    r1x = r1x + t0x;
+    r1y = r1y + t0y;
+    r1z = r1z + t0z;
+    r1w = r1w + t0w;
+    at0 += 16;
+    at1 += 16;
   }
-  b2[bitcast<i32>(P[0].w) + i1] = r0;
-  b3[bitcast<i32>(P[1].x) + i1] = r1;
+  b2[bitcast<i32>(P[0].w) + (i1 >> 2u)] = vec4<f32>(r0x, r0y, r0z, r0w);
+  b3[bitcast<i32>(P[1].x) + (i1 >> 2u)] = vec4<f32>(r1x, r1y, r1z, r1w);
 }

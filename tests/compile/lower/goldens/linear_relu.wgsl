@@ -57,26 +57,46 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   }
 }
 
-@group(0) @binding(0) var<storage, read> b0: array<f32>;
-@group(0) @binding(1) var<storage, read> b1: array<f32>;
-@group(0) @binding(2) var<storage, read_write> b2: array<f32>;
+@group(0) @binding(0) var<storage, read> b0: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read> b1: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read_write> b2: array<vec4<f32>>;
 @group(0) @binding(3) var<uniform> P: array<vec4<u32>, 16>;
-@compute @workgroup_size(64, 1)
+@compute @workgroup_size(8, 1)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_id) local: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-  let id = (group.y * groups.x + group.x) * 64u + lane;
+  let id = (group.y * groups.x + group.x) * 8u + lane;
   if (id >= P[0].x) { return; }
-  let i1 = i32(id);
-  let t0 = b0[bitcast<i32>(P[0].y) + i1];
-  var r0 = 0.0;
-  var at0 = bitcast<i32>(P[0].z) + i1;
+  let i1 = i32(id) * 4;
+  let t0 = b0[bitcast<i32>(P[0].y) + (i1 >> 2u)];
+  let t0x = t0.x;
+  let t0y = t0.y;
+  let t0z = t0.z;
+  let t0w = t0.w;
+  var r0x = 0.0;
+  var r0y = 0.0;
+  var r0z = 0.0;
+  var r0w = 0.0;
+  var at0 = bitcast<i32>(P[0].z) + (i1 >> 2u);
   for (var i0 = 0; i0 < 24; i0 += 1) {
     let t1 = b1[at0];
+    let t1x = t1.x;
+    let t1y = t1.y;
+    let t1z = t1.z;
+    let t1w = t1.w;
     // programs.py:27
-    let t2 = (t0 + t1);
-    let t3 = max_nan(t2, 0.0f);
-    r0 = r0 + t3;
-    at0 += 8;
+    let t2x = (t0x + t1x);
+    let t2y = (t0y + t1y);
+    let t2z = (t0z + t1z);
+    let t2w = (t0w + t1w);
+    let t3x = max_nan(t2x, 0.0f);
+    let t3y = max_nan(t2y, 0.0f);
+    let t3z = max_nan(t2z, 0.0f);
+    let t3w = max_nan(t2w, 0.0f);
+    r0x = r0x + t3x;
+    r0y = r0y + t3y;
+    r0z = r0z + t3z;
+    r0w = r0w + t3w;
+    at0 += 2;
   }
-  b2[bitcast<i32>(P[0].w) + i1] = r0;
+  b2[bitcast<i32>(P[0].w) + (i1 >> 2u)] = vec4<f32>(r0x, r0y, r0z, r0w);
 }
