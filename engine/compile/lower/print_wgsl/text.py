@@ -162,7 +162,7 @@ class Printer:
         self.parallel = {*parallel, self.across}
         group = self._group(threads) if reduced else GROUP
         p.workgroup = (group, 1)
-        turns = 1 if reduced else self._turns(threads)
+        turns = 1 if reduced or set(names) - set(parallel) else self._turns(threads)
         total = self._word("threads", None) if turns == 1 else f"{threads.number}u"
         if turns == 1:
             self.line(f"let id = {FOLDED} * {group}u + lane;")
