@@ -49,7 +49,9 @@ class Device:
         self._lock = threading.RLock()
         self._pipelines: dict[tuple[str, str, int], int] = {}
         self._names: dict[int, str] = {}
-        self._untimed: list[tuple[str, tuple[int, int, int]]] = []
+        self._untimed: list[tuple[str, str, tuple[int, int, int], list[float] | None]] = []
+        self.purpose: tuple[str, list[float]] | None = None
+        """What launches are for, where something stands above the operators: what listeners are told, and where their seconds go."""
         self._fault: Block | None = None
         self._guards: list[tuple[str, str]] = []
 
@@ -99,10 +101,11 @@ class Device:
     def _tell(self, pipeline: int, grid: Sequence[int]) -> None:
         name = self._names[pipeline]
         where = (int(grid[0]), int(grid[1]), int(grid[2]))
+        op, into = self.purpose or (name.partition(".")[0], None)
         if self.timing:
-            self._untimed.append((name, where))
+            self._untimed.append((name, op, where, into))
         else:
-            bus.publish(KernelLaunched(name, name.partition(".")[0], "webgpu", where))
+            bus.publish(KernelLaunched(name, op, "webgpu", where))
 
     def copy_bytes(self, source: int, source_offset: int, target: int, target_offset: int, nbytes: int) -> None:
         """Record a copy between buffers; everything a multiple of 4."""
@@ -138,9 +141,14 @@ class Device:
     def _submit_timed(self, commands: list[int]) -> None:
         told, self._untimed = self._untimed, []
         seconds = self.gpu.submit_timed(commands)
-        for i, (name, grid) in enumerate(told):
-            taken = seconds[i] if seconds is not None and i < len(seconds) else None
-            bus.publish(KernelLaunched(name, name.partition(".")[0], "webgpu", grid, taken))
+        if seconds is None or len(seconds) < len(told):
+            taken: list[float | None] = [None] * len(told)
+        else:  # launches from before somebody listened come first, and nobody is told of them
+            taken = [*seconds[len(seconds) - len(told) :]]
+        for (name, op, grid, into), spent in zip(told, taken, strict=True):
+            if into is not None and spent is not None:
+                into.append(spent)
+            bus.publish(KernelLaunched(name, op, "webgpu", grid, spent))
 
     def guard(self, op: str, what: str | None) -> tuple[int, int]:
         """For a kernel that checks its indices: the handle of the fault buffer, and a code for this launch.

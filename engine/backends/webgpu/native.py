@@ -16,6 +16,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from array import array
 from collections.abc import Sequence
 from typing import Any
@@ -410,8 +411,7 @@ class NativeGpu(Gpu):
 
     def submit_timed(self, commands: Sequence[int]) -> list[float] | None:
         if "timestamp-query" not in self.features:
-            self.submit(commands)
-            return None
+            return self._by_the_clock(commands)
         from .gpu import validate
 
         with self._lock:
@@ -439,6 +439,25 @@ class NativeGpu(Gpu):
                 lib.wgpuBufferRelease(resolved)
             self._check("the last commands")
             return seconds
+
+    def _by_the_clock(self, commands: Sequence[int]) -> list[float]:
+        """Seconds of each dispatch where there are no timestamps: each is submitted by itself, and waited for."""
+        seconds: list[float] = []
+        i, n = 0, len(commands)
+        with self._lock:
+            while i < n:
+                code, j = commands[i], i + (6 if commands[i] == COPY else 4)
+                if code == DISPATCH:
+                    j = i + 6 + commands[i + 5]
+                    j += 1 + commands[j]
+                self.wait()
+                began = time.perf_counter()
+                self.submit(commands[i:j])
+                if code == DISPATCH:
+                    self.wait()
+                    seconds.append(time.perf_counter() - began)
+                i = j
+        return seconds
 
     def _encode_one(
         self, encoder: Any, commands: Sequence[int], i: int, ring: int, queries: Any, count: int

@@ -275,6 +275,7 @@ THREADS = r"""
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef void (*ts_kernel)(void *, int64_t, int64_t);
@@ -321,6 +322,20 @@ static void *worker(void *unused) {
 }
 
 void ts_threads(int n) { pool.threads = n; }
+
+/* A stand-in for ts_parallel that uses the calling thread alone. */
+void ts_alone(ts_kernel kernel, void *context, int64_t parts) {
+  for (int64_t c = 0; c < parts; c++) kernel(context, c, parts);
+}
+
+/* Runs one step, and tells how many nanoseconds it took. */
+int64_t ts_timed(void (*step)(void *), void *context) {
+  struct timespec begin, end;
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  step(context);
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  return (int64_t)(end.tv_sec - begin.tv_sec) * 1000000000 + (end.tv_nsec - begin.tv_nsec);
+}
 
 void ts_parallel(ts_kernel kernel, void *context, int64_t parts) {
   if (pool.threads < 2 || parts < 2 || parts > 60000 || pthread_mutex_trylock(&turnstile) != 0) {

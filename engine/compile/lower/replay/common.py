@@ -34,7 +34,15 @@ class Outputs:
                 later.append((name, where))
         for name, (atom, kind) in later:
             values[name] = kind({((atom, 1),): 1}).evaluate(values)
-        return tuple(values[s] for s in self.symbols)
+        self.last_sizes = tuple(values[s] for s in self.symbols)
+        return self.last_sizes
+
+    last_sizes: tuple[int, ...] | None = None
+    """The symbolic sizes of the last call."""
+
+    def known_sizes(self) -> dict[str, int]:
+        """Those by name; none before a call."""
+        return dict(zip(self.symbols, self.last_sizes or (), strict=False))
 
     def named(self, tensors: tuple[Any, ...], values: dict[str, int]) -> dict[str, Any]:
         """Sizes and numbers by the names of their symbols."""

@@ -100,7 +100,8 @@ class Prepared:
 class Segment(Outputs):
     """A compiled program, called with the tensors (and numbers) of the graph's inputs."""
 
-    def __init__(self, assembly: Assembly, flags: tuple[str, ...] = ()):
+    def __init__(self, assembly: Assembly, flags: tuple[str, ...] = (), alone: bool = False):
+        """With `flags` for the compiler; `alone` keeps to the calling thread."""
         compiler, threads = cc.find(), cc.threads()
         assert compiler is not None and threads is not None and HEADER is not None
         super().__init__(assembly)
@@ -111,7 +112,9 @@ class Segment(Outputs):
         self.seconds = time.perf_counter() - began
         self.path = path
         self.library = ctypes.CDLL(str(path))
-        self.parallel = threads[1]
+        self.clock = threads[0].ts_timed
+        self.clock.argtypes, self.clock.restype = [ctypes.c_void_p, ctypes.c_void_p], ctypes.c_int64
+        self.parallel = threads[1] if not alone else ctypes.cast(threads[0].ts_alone, ctypes.c_void_p).value or 0
         self.blas = blas[:2] if blas else (0, 0)
         self.one_thread = cc.single_thread() if blas else None
         self.lock = threading.Lock()
@@ -340,14 +343,13 @@ class Segment(Outputs):
             return state, held
         before = self.one_thread(1) if self.one_thread is not None else 0
         for k, step in enumerate(a.steps):
-            began = time.perf_counter()
             if k in self.file.python:
+                began = time.perf_counter()
                 self._python(p, step, held)
+                seconds = time.perf_counter() - began
             else:
-                run = getattr(self.library, f"step_{k}")
-                run.argtypes, run.restype = [ctypes.c_void_p], None
-                run(p.address)
-            seconds = time.perf_counter() - began
+                run = ctypes.cast(getattr(self.library, f"step_{k}"), ctypes.c_void_p)
+                seconds = self.clock(run, p.address) * 1e-9
             self.times.setdefault(k, deque(maxlen=64)).append(seconds)
             if bus.launch:
                 tell_launch(step, k, "cpu", seconds)

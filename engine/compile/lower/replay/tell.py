@@ -6,14 +6,15 @@ import functools
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from .....webgpu_kernels.wgsl import fold
 from ....observe import KernelBuilt, KernelLaunched, bus, kernels_json
 from ...graph import TensorSpec
 from ...graph.printing import target_text
 from ..loops.form import python
-from ..loops.index import Ix, product
+from ..loops.index import Ix, evaluate, product
 from ..loops.scalar import BYTES, NUMPY
 
 if TYPE_CHECKING:
@@ -77,6 +78,16 @@ def _number(e: Ix) -> int | str:
     return n if n is not None else str(e)
 
 
+def _known(e: Ix, values: dict[str, int]) -> int | None:
+    """A size as a number, with the symbolic sizes of the last call; None before one."""
+    if e.number is not None:
+        return e.number
+    try:
+        return evaluate(e, values)
+    except KeyError:
+        return None
+
+
 def _shape(shape: Iterable[Ix]) -> str:
     return "[" + ", ".join(map(str, shape)) + "]"
 
@@ -118,19 +129,36 @@ def _best(work: Callable[[], Any], turns: int) -> float:
     return max(best, 1e-9)
 
 
-def ceiling(moved: int, operations: int) -> float | None:
-    """The least seconds for so many bytes and operations; None where neither is known."""
+def ceiling(moved: int | None, operations: int | None, device: Any = None) -> float | None:
+    """The least seconds for so many bytes and operations, on the CPU or an open WebGPU device; None where neither is known."""
+    moved, operations = moved or 0, operations or 0
     if not moved and not operations:
         return None
+    if device is not None:
+        from ....backends.webgpu.bench import least
+
+        return least(device, moved, operations)
     size = next((n for n in _SIZES if moved <= n), _SIZES[-1])
     return max(moved / bandwidth(size), operations / arithmetic())
 
 
-def describe(segment: Any, segment_id: str = "") -> list[dict[str, Any]]:
-    """The kernels of a segment as dictionaries of `kernels_json`, in launch order."""
+def tape_nodes(segments: Iterable[Any]) -> dict[str, list[int]]:
+    """The tape nodes of each captured node, by its name: those that the nodes of backward in these segments were made by."""
+    out: dict[str, dict[int, None]] = {}
+    for s in segments:
+        for node in s.program.nodes.values():
+            if node.meta.get("tape") is not None and node.meta.get("origin"):
+                out.setdefault(node.meta["origin"], {})[node.meta["tape"]] = None
+    return {name: list(numbers) for name, numbers in out.items()}
+
+
+def describe(segment: Any, segment_id: str = "", made: Mapping[str, list[int]] | None = None) -> list[dict[str, Any]]:
+    """The kernels of a segment as dictionaries of `kernels_json`, in launch order. `made`: `tape_nodes` of all segments."""
+    made = tape_nodes([segment]) if made is None else made
     assembly: Assembly = segment.assembly
     program = assembly.program
-    times = getattr(segment, "times", {})
+    times, values = getattr(segment, "times", {}), segment.known_sizes()
+    device = segment.device or segment.backend.device if program.backend == "webgpu" else None
     out: list[dict[str, Any]] = []
     for k, step in enumerate(assembly.steps):
         language, text, lines = source_text(segment, k, step)
@@ -148,12 +176,14 @@ def describe(segment: Any, segment_id: str = "") -> list[dict[str, Any]]:
                 sources.setdefault((source.file, source.line), source.to_json())
             if node.meta.get("tape") is not None:
                 tape[node.meta["tape"]] = None
-        moved = 0
+            else:  # of forward: the nodes that it left on the tape
+                tape.update(dict.fromkeys(made.get(node.meta.get("origin") or "", ())))
+        moved: int | None = 0
         arrays: dict[str, list[dict[str, Any]]] = {"inputs": [], "outputs": []}
-        for side, values in (("inputs", step.reads), ("outputs", step.writes)):
-            for v in dict.fromkeys(values):
-                n = v.numel().number
-                moved += (n or 0) * BYTES.get(v.dtype, 8)
+        for side, members in (("inputs", step.reads), ("outputs", step.writes)):
+            for v in dict.fromkeys(members):
+                n = _known(v.numel(), values)
+                moved = None if n is None or moved is None else moved + n * BYTES.get(v.dtype, 8)
                 name = next(iter(v.origins), f"value_{v.id}")
                 arrays[side].append(
                     {"name": name, "shape": [_number(d) for d in v.shape], "dtype": NUMPY.get(v.dtype, v.dtype)}
@@ -161,18 +191,23 @@ def describe(segment: Any, segment_id: str = "") -> list[dict[str, Any]]:
         work = step.kernel.work if step.kernel is not None else _multiplications(step)
         launch: dict[str, Any]
         if language == "wgsl":
-            threads = segment.printed[k].threads.number
-            launch = {"grid": [-(-(threads or 0) // 64), 1, 1], "block": [64, 1, 1]}
+            p = segment.printed[k]
+            threads = _known(p.threads, values)
+            launch = {
+                "grid": list(fold(-(-threads // p.group))) if threads is not None else [str(p.threads), 1, 1],
+                "block": [p.group, 1, 1],
+            }
         else:
             loops = [] if step.kernel is None else [_number(s) for s in _loops(step.kernel.body)]
             launch = {"loops": loops or [_number(d) for v in step.writes[:1] for d in v.shape]}
+        operations = _known(work, values)
         measured = times.get(k)
         out.append({
             "id": str(k), "name": step_name(k, step), "language": language, "text": text, "nodes": nodes, "steps": steps,
             "segment": segment_id, "tape": list(tape), "sources": list(sources.values()),
             "lines": [[n, list(o)] for n, o in lines], "launch": launch, **arrays, "bytes": moved,
-            "operations": work.number or 0, "seconds": statistics.median(measured) if measured else None,
-            "ceiling": ceiling(moved, work.number or 0), "launches": segment.launches,
+            "operations": operations, "seconds": statistics.median(measured) if measured else None,
+            "ceiling": ceiling(moved, operations, device), "launches": segment.launches,
         })  # fmt: skip
     return out
 
@@ -212,6 +247,9 @@ def peak_bytes(segment: Any) -> int | None:
     one = getattr(segment, "one", None)
     if one is not None:
         return one.layout.bytes
+    recording = getattr(segment, "recording", None)
+    if recording:
+        return recording.bytes
     prepared = getattr(segment, "prepared", None)
     return max((p.layout.bytes for p in prepared.values()), default=None) if prepared else None
 
@@ -244,8 +282,10 @@ def tell(segments: Iterable[Any], device: str) -> dict[str, Any]:
     refused: list[dict[str, Any]] = []
     passes: dict[str, int] = {}
     planned = eager = 0
+    segments = list(segments)
+    made = tape_nodes(segments)
     for i, s in enumerate(segments):
-        kernels += describe(s, str(i))
+        kernels += describe(s, str(i), made)
         refused += s.assembly.schedule.refused
         refused += [
             {"first": n, "second": n, "reason": "the engine's own kernel was measured to be faster than generated ones"}
@@ -255,7 +295,7 @@ def tell(segments: Iterable[Any], device: str) -> dict[str, Any]:
         for name, count in s.program.rewrites.items():
             passes[name] = passes.get(name, 0) + count
         planned += peak_bytes(s) or 0
-        eager += s.assembly.eager_bytes.number or 0
+        eager += _known(s.assembly.eager_bytes, s.known_sizes()) or 0
     for i, k in enumerate(kernels):
         k["id"] = str(i)
     return kernels_json(

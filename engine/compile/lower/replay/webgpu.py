@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import struct
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from .calls import run_call
 from .common import Outputs
 from .recorded import record
 from .tell import step_name
+from .watch import Watch
 
 
 def shared_lanes() -> int:
@@ -74,6 +76,12 @@ class GpuSegment(Outputs):
         self.last: dict[int, list[int]] = {}
         self._lifetimes()
         self.launches = 0
+        self.watch = Watch()
+
+    @property
+    def times(self) -> dict[int, list[float]]:
+        """Seconds of each step in the last calls that were watched on a device that measures."""
+        return self.watch.times()
 
     def _code(self, b: Buffer) -> str:
         return self.backend.code(DTYPES[NUMPY[b.dtype]])
@@ -157,15 +165,24 @@ class GpuSegment(Outputs):
             if done is not None:
                 self.launches += 1
                 return self._results(tensors, values, done)
-        for k, step in enumerate(a.steps):
-            if k in self.printed:
-                self._launch(k, step, held, values, tensors)
-            elif step.kind == "product":
-                self._product(step, held, values)
-            else:
-                self._call(step, held, values, tensors)
-            for s in self.last.get(k, ()):
-                held.pop(s, None)
+        watched = bus.launch
+        try:
+            for k, step in enumerate(a.steps):
+                if watched:
+                    device.purpose = self.watch.purpose(k, step)
+                if k in self.printed:
+                    self._launch(k, step, held, values, tensors)
+                elif step.kind == "product":
+                    self._product(step, held, values)
+                else:
+                    began = time.perf_counter() if watched else 0.0
+                    self._call(step, held, values, tensors)
+                    if watched and any(item in self.program.host for item in step.writes):
+                        device.purpose[1].append(time.perf_counter() - began)
+                for s in self.last.get(k, ()):
+                    held.pop(s, None)
+        finally:
+            device.purpose = None
         self.launches += 1
         return self._results(tensors, values, held)
 
