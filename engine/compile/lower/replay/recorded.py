@@ -18,9 +18,12 @@ from ....backends.webgpu.gpu import DISPATCH
 from ....backends.webgpu.memory import size_class
 from ....dtypes import DTYPES
 from ..loops.scalar import NUMPY
+from .small import Formula, HostStep
 
 if TYPE_CHECKING:
     from .webgpu import GpuSegment
+
+_BITS = struct.Struct("<f")
 
 
 class Recording:
@@ -65,15 +68,17 @@ class Recording:
             seen.append(array.block.handle)
         if len(set(seen)) != len(seen):
             return None
+        known = segment.named(tensors, {}) if self.host or self.numbers else {}
+        memo: dict[Any, Any] = {}
         for step in self.host:
-            segment._call(step, held, {}, tensors)
+            step.run(tensors, held, known, memo)
         for v in self.fresh.values():
             segment._array(v, held, {})
         lists = [commands.copy() for commands, _ in self.chunks]
         for chunk, at, s in self.moving:
             lists[chunk][at] = held[s].block.handle
-        for value, places in self.numbers_by_value(tensors, held):
-            bits = struct.unpack("<I", struct.pack("<f", value))[0]
+        for formula, places in self.formulas:
+            bits = int.from_bytes(_BITS.pack(formula(tensors, held, known, memo)), "little")
             for chunk, at in places:
                 lists[chunk][at] = bits
         device = self.device
@@ -87,20 +92,12 @@ class Recording:
             device.append(commands, work)
         return held
 
-    def numbers_by_value(
-        self, tensors: tuple[Any, ...], held: dict[int, Any]
-    ) -> list[tuple[float, list[tuple[int, int]]]]:
-        """The numbers of a call, each with the places where it stands."""
-        if not self.numbers:
-            return []
-        known = self.segment.named(tensors, {})
-        return [(self.segment.number(v, tensors, held, known), places) for v, places in self.by_value.items()]
-
     def finish(self) -> None:
         """Put the places of equal numbers together."""
-        self.by_value: dict[Any, list[tuple[int, int]]] = {}
+        by_value: dict[Any, list[tuple[int, int]]] = {}
         for chunk, at, v in self.numbers:
-            self.by_value.setdefault(v, []).append((chunk, at))
+            by_value.setdefault(v, []).append((chunk, at))
+        self.formulas = [(Formula(self.segment, v), places) for v, places in by_value.items()]
 
 
 def record(segment: GpuSegment, device: Any) -> Recording | None:
@@ -131,7 +128,7 @@ def record(segment: GpuSegment, device: Any) -> Recording | None:
         p = segment.printed.get(k)
         if p is None:
             if step.kind == "call" and any(item in segment.program.host for item in step.writes):
-                out.host.append(step)
+                out.host.append(HostStep(segment, step))
                 continue
             return None
         threads = p.threads.number
