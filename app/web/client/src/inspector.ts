@@ -172,7 +172,8 @@ export class Inspector {
 
   private drawKernels(): void {
     const pane = this.panels.get('kernels')!.firstElementChild!;
-    const all = [...this.kernels.flatMap((k) => (Array.isArray(k.kernels) ? k.kernels : [])), ...this.launched];
+    const compiled: Json[] = this.kernels.flatMap((k) => (Array.isArray(k.kernels) ? k.kernels : [])), names = new Set(compiled.map((k) => k.name));
+    const all = [...compiled, ...this.launched.filter((k) => !names.has(k.name))]; // a compiled kernel tells its launches itself
     if (!all.length) { pane.replaceChildren(h('p', { class: 'empty' }, 'Kernels that torch.compile generates appear here in launch order, with their text and the lines they come from.')); return; }
     const longest = Math.max(...all.map((k: Json) => k.seconds ?? 0)) || 1;
     pane.replaceChildren(h('div', { class: 'cards', tabindex: 0, role: 'region', 'aria-label': 'Kernels' }, ...all.slice(0, 400).map((k: Json) => {
