@@ -294,6 +294,13 @@ def test_a_second_process_finds_the_cache(monkeypatch, tmp_path):
     assert lowered(lambda x: x.exp() + 1, torch.randn(5)).cached
 
 
+def test_a_rule_counts_wherever_it_applies():
+    """Also where the formula of an equal primitive was read before."""
+    made = lowered(lambda x, y: ((x * 1).exp(), (y * 1).exp(), y * -0.0, y * 0.0), torch.randn(5), torch.randn(5))
+    assert made.program.rewrites["times or divided by one"] == 2
+    assert made.program.rewrites["common subexpressions"] == 0  # the zeros have signs
+
+
 def test_weights_are_read_where_they_lie():
     def f(x, w):
         y = F.conv2d(x, w, padding=1)
