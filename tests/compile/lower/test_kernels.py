@@ -275,7 +275,7 @@ def test_nothing_in_it(shape, compiler, monkeypatch):
     """Kernels that only move elements take all at once: also none."""
     if compiler is not None:
         monkeypatch.setenv("TAPESCOPE_CC", compiler)
-    for f in (lambda x: x + 1, lambda x: (x + 1).sum(), lambda x: torch.cat([x, x]) * 2):
+    for f in (lambda x: x + 1, lambda x: (x + 1).sum(), lambda x: torch.cat([x, x]) * 2, lambda x: x.prod(-1)):
         torch.compiler.reset()
         x = torch.randn(*shape, requires_grad=True)
         y = torch.compile(f)(x)

@@ -300,7 +300,14 @@ class Printer:
             if isinstance(s, (Let, Store, Update)) and s.origins:
                 self.marks += [(at, tuple(s.origins)) for at in range(before, len(self.lines))]
 
+    def _empty(self, s: Any) -> bool:
+        """Whether a statement stands in a loop without turns."""
+        none = [v for v in self.axes if self.sizes[v].number == 0]
+        return bool(none) and not set(none).isdisjoint(self._around(s))
+
     def _statement(self, s: Any) -> None:
+        if isinstance(s, (Store, Update)) and s.buffer.role != "scratch" and self._empty(s):
+            return  # an axis that its place does not depend on would be of size 1
         if isinstance(s, Loop):
             self._block(s.body)
             for f in s.folds:
