@@ -281,7 +281,7 @@ def _kernels_told(entry: Any) -> list[str]:
     line = f"  {_count(count, 'kernel')}, {_count(refused, 'fusion')} refused"
     planned, eager = told["peak_bytes"], told["eager_peak_bytes"]
     if eager:
-        line += f"; {planned or 0:,} bytes planned between them, where eager holds {eager:,}"
+        line += f"; at most {planned or 0:,} bytes beside the arguments, where eager holds {eager:,}"
     lines = [line]
     for t in told.get("tuning", ()):
         lines.append(

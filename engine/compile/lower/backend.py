@@ -13,6 +13,7 @@ from typing import Any
 
 from ..aot.function import AotFunction
 from ..graph import GraphModule
+from .memory.arena import Arena
 from .replay.check import Checked
 from .simplify.translate import Program, translate
 
@@ -47,18 +48,21 @@ class Unlowered:
         return self.call(*inputs)
 
 
-def compile_graph(gm: GraphModule, specs: Sequence[Any] = (), choices: Choices | None = None) -> Callable[..., Any]:
+def compile_graph(
+    gm: GraphModule, specs: Sequence[Any] = (), choices: Choices | None = None, arena: Arena | None = None
+) -> Callable[..., Any]:
     """The compiled form of a graph of primitives, called with its inputs; returns what the graph returns, in tuples.
 
     `specs` describe the inputs, and are not needed: the graph's placeholders say the same. A result that belongs to
-    `gm.meta["writes"]` (output to input) is written into that input, and the input's tensor is returned in its place.
+    `gm.meta["writes"]` (output to input) is written into that input, and the input's tensor is returned in its place. Graphs that
+    never run at the same time may share an `arena`.
     """
     choices = choices or Choices()
     try:
         made = (
             _tuned(gm, choices)
             if choices.mode.startswith("max-autotune")
-            else lower(translate(gm, _printer(gm, choices)), choices)
+            else lower(translate(gm, _printer(gm, choices)), choices, arena)
         )
     except NotImplementedError as error:
         return Unlowered(gm, str(error))
@@ -71,7 +75,7 @@ def compile_graph(gm: GraphModule, specs: Sequence[Any] = (), choices: Choices |
     return Checked(made, gm) if choices.check else made
 
 
-def lower(program: Program, choices: Choices | None = None) -> Any:
+def lower(program: Program, choices: Choices | None = None, arena: Arena | None = None) -> Any:
     """The segment of a program. Raises NotImplementedError for devices and graphs that have no generated kernels."""
     from .replay.assemble import assemble
     from .schedule.fuse import Caps
@@ -83,16 +87,16 @@ def lower(program: Program, choices: Choices | None = None) -> Any:
         # Threads do not meet: each walks its own row, and what it needs again it computes again.
         caps = Caps(buffers=7, keep=1 << 30, lend=True, rows_only=True, contiguous_rows=False)
         caps.gathers = shared_lanes() > 0
-        return GpuSegment(assemble(program, caps))
+        return GpuSegment(assemble(program, caps), arena)
     if program.backend != "cpu":
         raise NotImplementedError(f"there are no generated kernels for device {program.backend!r}")
     if choices.printer == "numpy" or not have_c():
         from .replay.numpy_program import NumpySegment
 
-        return NumpySegment(assemble(program, Caps(keep=1, short=2)))
+        return NumpySegment(assemble(program, Caps(keep=1, short=2)), arena)
     from .replay.cpu import Segment
 
-    return Segment(assemble(program))
+    return Segment(assemble(program), arena=arena)
 
 
 def _tuned(gm: GraphModule, choices: Choices) -> Any:
@@ -167,14 +171,36 @@ class LoweredFunction(AotFunction):
         """The segments of all variants, forward before backward."""
         out: list[Any] = []
         for variant in self.variants.values():
-            if variant is None:
-                continue
-            for part in variant.parts():
-                part = getattr(part, "segment", part)
-                part = getattr(part, "chosen", None) or part
-                if hasattr(part, "assembly"):
-                    out.append(part)
+            if variant is not None:
+                out += self._segments_of(variant)
         return out
+
+    @staticmethod
+    def _segments_of(variant: Any) -> list[Any]:
+        out: list[Any] = []
+        for part in variant.parts():
+            part = getattr(part, "segment", part)
+            part = getattr(part, "chosen", None) or part
+            if hasattr(part, "assembly"):
+                out.append(part)
+        return out
+
+    def peaks(self) -> tuple[int | None, int | None]:
+        """Most bytes that are held beside arguments from forward to the end of backward, compiled and eager: of the variant that holds
+        most. None where a part of it runs operator by operator."""
+        from .memory.peak import eager_peak, peak
+
+        found: list[tuple[int, int]] = []
+        for variant in self.variants.values():
+            if variant is None or variant.joint is None:
+                continue
+            segments = self._segments_of(variant)
+            if len(segments) != len(variant.parts()):
+                return None, None
+            forward, *backwards = [s.use() for s in segments]
+            written = {o: i for i, o, _ in variant.mutated}
+            found.append((peak(forward, backwards), eager_peak(variant.joint, written)))
+        return max(found, default=(None, None), key=lambda pair: pair[1])
 
     def kernels_json(self) -> dict[str, Any] | None:
         """The kernels in the form that views read; None before anything was compiled."""
@@ -184,7 +210,7 @@ class LoweredFunction(AotFunction):
         if not found:
             return None
         tuned = [p.tuning() for v in self.variants.values() if v is not None for p in v.parts() if hasattr(p, "tuning")]
-        return tell(found, found[0].program.backend) | ({"tuning": tuned} if tuned else {})
+        return tell(found, found[0].program.backend, *self.peaks()) | ({"tuning": tuned} if tuned else {})
 
     def reasons(self) -> list[str]:
         """Why parts of it run operator by operator."""
@@ -199,7 +225,8 @@ def backend_with(choices: Choices) -> Callable[..., Any]:
     """A backend for `torch.compile` with these choices."""
 
     def tapescope(gm: GraphModule, example_inputs: Sequence[Any]) -> LoweredFunction:
-        return LoweredFunction(gm, example_inputs, lambda graph, specs: compile_graph(graph, specs, choices))
+        arena = Arena()
+        return LoweredFunction(gm, example_inputs, lambda graph, specs: compile_graph(graph, specs, choices, arena))
 
     return tapescope
 

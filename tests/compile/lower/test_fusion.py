@@ -169,7 +169,7 @@ def test_kernels_as_views_read_them():
     segment(*state())
     made = tell([segment], "cpu")
     json.dumps(made)
-    assert made["peak_bytes"] and made["eager_peak_bytes"] and made["passes"] and made["refused"]
+    assert made["passes"] and made["refused"]
     assert {k["language"] for k in made["kernels"]} == {"c", "library"}
     for k in made["kernels"]:
         assert k["nodes"] and k["text"] and k["outputs"] and k["bytes"] and k["seconds"] is not None
@@ -328,4 +328,4 @@ def test_the_gate_of_a_relu_looks_at_its_argument():
 def test_explain_tells_kernels_and_memory():
     model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Linear(64, 8))
     text = str(torch.compiler.explain(lambda x: model(x).softmax(-1).sum(0))(torch.randn(16, 64)))
-    assert "kernels, " in text and "bytes planned between them, where eager holds" in text
+    assert "kernels, " in text and "bytes beside the arguments, where eager holds" in text

@@ -8,6 +8,7 @@ numpy and of the engine.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ..loops.form import IDENTITY, Buffer, Fold, Kernel, Let, Loop, Start, Store, Update, statements
@@ -70,6 +71,10 @@ class Printer:
         self.uses: dict[str, int] = {}
         self.depends: dict[str, frozenset[str]] = {}
         self.own: set[str] = set()
+        self.taken: dict[str, tuple[frozenset[str], int]] = {}
+        """What allocates memory while a block is computed: its loop variables and the bytes of an element."""
+        self.block: int | None = None
+        """Turns of the outermost loop in a block; None where all are taken at once."""
 
     def _outwards(self) -> str:
         """Put short axes before long ones where the innermost is short: numpy's loops run over the last one.
@@ -170,7 +175,8 @@ class Printer:
                     if v != x.variable:
                         inner *= self.sizes[v].number or 64
                 block = LIGHT if self._made(x.body) <= 4 else BLOCK
-                step = "whole or 1" if self._moves_only(x.body) else str(max(1, block // max(1, inner)))
+                self.block = None if self._moves_only(x.body) else max(1, block // max(1, inner))
+                step = str(self.block or "whole or 1")
                 self.add(f"whole = {self.size(x.size)}")
                 self.add(f"step = {step}")
                 self.add("for b in range(0, whole, step):")
@@ -350,6 +356,7 @@ class Printer:
             return False
         self.lines[at] = f"{self.lines[at][:-1]}, out={view})"
         del self.made[name]
+        self.taken.pop(name, None)
         self.own.discard(name)
         return True
 
@@ -476,6 +483,8 @@ class Printer:
             view, used = self.view(*x.data)
             self.add(f"{name} = {view}" + (".copy()" if name in self.overwritten else ""))
             self.depends[name] = used
+            if name in self.overwritten or not x.data[1].is_affine():
+                self.taken[name] = (used, BYTES[x.type])
             return
         if x.op in ("ix", "size"):
             used = x.data.variables()
@@ -513,11 +522,25 @@ class Printer:
                 del self.squares[name]
             out = self._lent(x, used)
             self.add(f"{name} = np.{UFUNCS[x.op]}({', '.join(args)}{out}{self.order})")
-            if not out:
-                self.made[name] = len(self.lines) - 1
+            self.own.add(name)
+            if out:
+                return
+            self.made[name] = len(self.lines) - 1
         else:
             raise Unprintable(f"{x.op} in a numpy program")
         self.own.add(name)
+        self.taken[name] = (used, BYTES[x.type])
+
+    def temporary(self, size: Callable[[Ix], int]) -> int:
+        """Bytes that a call allocates while it runs, once printed; `size` gives the number of turns of a loop."""
+        parts = []
+        grid = self.k.grid.variable if self.k.grid is not None else None
+        whole = size(self.sizes[grid]) if grid is not None else 1
+        turns = min(whole, self.block or whole)
+        for used, item in self.taken.values():
+            parts.append(item * math.prod(turns if v == grid else size(self.sizes[v]) for v in used))
+        again = max(parts, default=0) if turns < whole else 0  # the next block's is made while the last one's is there
+        return sum(parts) + again
 
     def _summed_along(self, name: str, factors: list[str]) -> bool:
         """Whether a product is summed along the last axis, a row of moderate length, and both factors have all of its elements."""

@@ -242,18 +242,6 @@ def _loops(body: list[Any]) -> list[Ix]:
     return []
 
 
-def peak_bytes(segment: Any) -> int | None:
-    """Bytes of planned memory beside inputs and results."""
-    one = getattr(segment, "one", None)
-    if one is not None:
-        return one.layout.bytes
-    recording = getattr(segment, "recording", None)
-    if recording:
-        return recording.bytes
-    prepared = getattr(segment, "prepared", None)
-    return max((p.layout.bytes for p in prepared.values()), default=None) if prepared else None
-
-
 def split(segment: Any) -> list[dict[str, Any]]:
     """Where a call cuts the generated code in two: the steps before and after it, and why it is no kernel."""
     out: list[dict[str, Any]] = []
@@ -276,12 +264,11 @@ def split(segment: Any) -> list[dict[str, Any]]:
 _WHY = {"random": "draws from a generator whose numbers come in the program's order"}
 
 
-def tell(segments: Iterable[Any], device: str) -> dict[str, Any]:
-    """`kernels_json` of several segments, such as a forward and a backward pass."""
+def tell(segments: Iterable[Any], device: str, planned: int | None = None, eager: int | None = None) -> dict[str, Any]:
+    """`kernels_json` of several segments, such as a forward and a backward pass; `planned` and `eager` are their peak bytes."""
     kernels: list[dict[str, Any]] = []
     refused: list[dict[str, Any]] = []
     passes: dict[str, int] = {}
-    planned = eager = 0
     segments = list(segments)
     made = tape_nodes(segments)
     for i, s in enumerate(segments):
@@ -294,11 +281,9 @@ def tell(segments: Iterable[Any], device: str) -> dict[str, Any]:
         refused += split(s)
         for name, count in s.program.rewrites.items():
             passes[name] = passes.get(name, 0) + count
-        planned += peak_bytes(s) or 0
-        eager += _known(s.assembly.eager_bytes, s.known_sizes()) or 0
     for i, k in enumerate(kernels):
         k["id"] = str(i)
     return kernels_json(
-        device, kernels, refused, peak_bytes=planned or None, eager_peak_bytes=eager or None,
+        device, kernels, refused, peak_bytes=planned, eager_peak_bytes=eager,
         passes=[{"name": n, "rewrites": c} for n, c in passes.items()],
     )  # fmt: skip

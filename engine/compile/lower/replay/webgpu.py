@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import struct
-import threading
 import time
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 from .....webgpu_kernels.wgsl import fold
 from ....backends.base import backend as backend_of
 from ....backends.webgpu.array import GpuArray, row_major
+from ....backends.webgpu.memory import size_class
 from ....backends.webgpu.tuning import lanes
 from ....dtypes import DTYPES
 from ....observe import bus
@@ -25,6 +25,8 @@ from ....tensor import wrap
 from ..loops.form import Buffer
 from ..loops.index import evaluate, ix
 from ..loops.scalar import CODES, NUMPY
+from ..memory.arena import Arena
+from ..memory.peak import Use, bytes_of, hints, made_by
 from ..print_c.program import notes
 from ..print_wgsl.product import Operand, Product, print_product
 from ..print_wgsl.rows import row_printer
@@ -50,11 +52,12 @@ def shared_lanes() -> int:
 class GpuSegment(Outputs):
     """A compiled program, called with the tensors (and numbers) of the graph's inputs."""
 
-    def __init__(self, assembly: Assembly):
+    def __init__(self, assembly: Assembly, arena: Arena | None = None):
         super().__init__(assembly)
+        self.arena = arena or Arena()
         self.backend: Any = backend_of("webgpu")
         self.cpu = backend_of("cpu")
-        self.lock = threading.RLock()
+        self.lock = self.arena.lock
         self.printed: dict[int, Printed] = {}
         self.buffers: dict[int, Buffer] = {}
         self.lanes = shared_lanes()
@@ -136,6 +139,7 @@ class GpuSegment(Outputs):
                     final[s] = k
         for s, k in final.items():
             self.last.setdefault(k, []).append(s)
+        self.ends = frozenset(final)
 
     def __call__(self, *tensors: Any) -> Any:
         with self.lock:
@@ -185,6 +189,24 @@ class GpuSegment(Outputs):
             device.purpose = None
         self.launches += 1
         return self._results(tensors, values, held)
+
+    def use(self) -> Use:
+        """Bytes of buffers that calls hold: those of the recording, or what is taken from the pool at once."""
+        a, values = self.assembly, hints(self.program)
+        made = made_by(a, values)
+        if self.recording:
+            return Use(self.recording.bytes, made)
+        held: dict[int, int] = {}
+        most = 0
+        for k, step in enumerate(a.steps):
+            for v in (*step.reads, *step.writes):
+                s = a.slots.get(a.root(v))
+                if s is not None and s in self.ends:
+                    held[s] = size_class(bytes_of(a.root(v), values))
+            most = max(most, sum(held.values()))
+            for s in self.last.get(k, ()):
+                held.pop(s, None)
+        return Use(0, made, most)
 
     recording: Any = None
     """The list of commands of calls after the first; False where they are not always the same."""
