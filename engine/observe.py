@@ -377,7 +377,7 @@ def kernels_json(
     ===========  ==================================================================================
 
     `refused` are dictionaries {"first", "second", "reason"}: two neighbours that were not fused, and why. `passes` are
-    dictionaries {"name", "rewrites"}: what each simplification did.
+    dictionaries {"pass", "name", "rewrites"}: what each rule of each pass did.
     """
     return {
         "version": KERNELS_VERSION, "device": device, "kernels": kernels, "refused": refused or [],

@@ -184,6 +184,19 @@ class Explanation:
         return [e.graph for e in self.entries if e.graph is not None]
 
     @property
+    def forms(self) -> list[dict[str, str]]:
+        """Every form that each graph went through on its way to kernels: {"segment", "form", "part", "language", "text"}, where "form" is
+        captured, primitives, partition, values, steps, loops or kernels. All but kernels are valid Python with shapes in comments."""
+        out: list[dict[str, str]] = []
+        for e in self.entries:
+            if e.graph is None:
+                continue
+            own = {"form": "captured", "part": "", "language": "python", "text": e.graph.code}
+            ask = getattr(e.compiled, "forms", None)
+            out += [{"segment": e.id, **f} for f in (own, *(ask() if ask is not None else ()))]
+        return out
+
+    @property
     def graph_count(self) -> int:
         """How many graphs there are."""
         return len(self.graphs)
@@ -283,6 +296,10 @@ def _kernels_told(entry: Any) -> list[str]:
     if eager:
         line += f"; at most {planned or 0:,} bytes beside the arguments, where eager holds {eager:,}"
     lines = [line]
+    done: dict[str, list[str]] = {}
+    for p in told["passes"]:
+        done.setdefault(p["pass"], []).append(f"{p['name']} {p['rewrites']}")
+    lines += [f"  {name}: {', '.join(rules)}" for name, rules in done.items()]
     for t in told.get("tuning", ()):
         lines.append(
             f"  tuned: {t['chosen']}, of {len(t['tried'])} forms" + ("" if t["settled"] else " (still measuring)")

@@ -172,11 +172,12 @@ class LoweredFunction(AotFunction):
         out: list[Any] = []
         for variant in self.variants.values():
             if variant is not None:
-                out += self._segments_of(variant)
+                out += self.segments_of(variant)
         return out
 
     @staticmethod
-    def _segments_of(variant: Any) -> list[Any]:
+    def segments_of(variant: Any) -> list[Any]:
+        """The segments of one variant, forward first."""
         out: list[Any] = []
         for part in variant.parts():
             part = getattr(part, "segment", part)
@@ -194,7 +195,7 @@ class LoweredFunction(AotFunction):
         for variant in self.variants.values():
             if variant is None or variant.joint is None:
                 continue
-            segments = self._segments_of(variant)
+            segments = self.segments_of(variant)
             if len(segments) != len(variant.parts()):
                 return None, None
             forward, *backwards = [s.use() for s in segments]
@@ -204,13 +205,20 @@ class LoweredFunction(AotFunction):
 
     def kernels_json(self) -> dict[str, Any] | None:
         """The kernels in the form that views read; None before anything was compiled."""
+        from .forms import done
         from .replay.tell import tell
 
         found = self.segments()
         if not found:
             return None
         tuned = [p.tuning() for v in self.variants.values() if v is not None for p in v.parts() if hasattr(p, "tuning")]
-        return tell(found, found[0].program.backend, *self.peaks()) | ({"tuning": tuned} if tuned else {})
+        return tell(found, found[0].program.backend, *self.peaks(), done(self)) | ({"tuning": tuned} if tuned else {})
+
+    def forms(self) -> list[dict[str, str]]:
+        """Every form that the graph went through, as text; see `forms.py`."""
+        from .forms import forms
+
+        return forms(self)
 
     def reasons(self) -> list[str]:
         """Why parts of it run operator by operator."""

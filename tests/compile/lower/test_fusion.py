@@ -169,7 +169,7 @@ def test_kernels_as_views_read_them():
     segment(*state())
     made = tell([segment], "cpu")
     json.dumps(made)
-    assert made["passes"] and made["refused"]
+    assert made["refused"]
     assert {k["language"] for k in made["kernels"]} == {"c", "library"}
     for k in made["kernels"]:
         assert k["nodes"] and k["text"] and k["outputs"] and k["bytes"] and k["seconds"] is not None

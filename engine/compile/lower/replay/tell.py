@@ -264,11 +264,17 @@ def split(segment: Any) -> list[dict[str, Any]]:
 _WHY = {"random": "draws from a generator whose numbers come in the program's order"}
 
 
-def tell(segments: Iterable[Any], device: str, planned: int | None = None, eager: int | None = None) -> dict[str, Any]:
-    """`kernels_json` of several segments, such as a forward and a backward pass; `planned` and `eager` are their peak bytes."""
+def tell(
+    segments: Iterable[Any],
+    device: str,
+    planned: int | None = None,
+    eager: int | None = None,
+    passes: list[dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """`kernels_json` of several segments, such as a forward and a backward pass; `planned` and `eager` are their peak bytes, `passes` says
+    what each pass did."""
     kernels: list[dict[str, Any]] = []
     refused: list[dict[str, Any]] = []
-    passes: dict[str, int] = {}
     segments = list(segments)
     made = tape_nodes(segments)
     for i, s in enumerate(segments):
@@ -279,11 +285,9 @@ def tell(segments: Iterable[Any], device: str, planned: int | None = None, eager
             for n in dict.fromkeys(s.program.kept)
         ]
         refused += split(s)
-        for name, count in s.program.rewrites.items():
-            passes[name] = passes.get(name, 0) + count
     for i, k in enumerate(kernels):
         k["id"] = str(i)
     return kernels_json(
         device, kernels, refused, peak_bytes=planned, eager_peak_bytes=eager,
-        passes=[{"name": n, "rewrites": c} for n, c in passes.items()],
+        passes=passes,
     )  # fmt: skip
