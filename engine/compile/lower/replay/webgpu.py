@@ -192,7 +192,7 @@ class GpuSegment(Outputs):
 
     def use(self) -> Use:
         """Bytes of buffers that calls hold: those of the recording, or what is taken from the pool at once."""
-        a, values = self.assembly, hints(self.program)
+        a, values = self.assembly, self.known_sizes() or hints(self.program)
         made = made_by(a, values)
         if self.recording:
             return Use(self.recording.bytes, made)
