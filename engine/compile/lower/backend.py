@@ -20,6 +20,15 @@ from .simplify.translate import Program, translate
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
+FAST_MATH = ("-fassociative-math", "-fno-signed-zeros", "-freciprocal-math", "-ffp-contract=fast")
+"""Flags of the C compiler that change last digits."""
+
+_OPTIONS = {"fast_math", "max_autotune", "check"}
+_ELSEWHERE = ("triton.", "cuda.", "cpp.", "rocm.", "trace.")
+_NO_CHOICE = {"epilogue_fusion", "shape_padding", "max_autotune_gemm", "coordinate_descent_tuning"}
+"""Options for other compilers' code generators: groups of them, and single ones."""
+
+
 @dataclass(frozen=True)
 class Choices:
     """How to compile. `check` compares every run with the graph's operators; `printer` names one ("c", "numpy", "wgsl")."""
@@ -27,10 +36,24 @@ class Choices:
     mode: str = "default"
     check: bool = False
     printer: str | None = None
+    fast_math: bool = False
+    """Whether C may reorder floating-point arithmetic and contract it to fused operations; infinities and NaN stay what they are."""
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise ValueError(f"there is no mode {self.mode!r} for torch.compile; the modes are {', '.join(MODES)}")
+
+    @classmethod
+    def of(cls, mode: str | None, check: bool = False, options: dict[str, Any] | None = None) -> Choices:
+        """The choices of `torch.compile`'s arguments. Raises ValueError for an unknown mode, RuntimeError for an unknown option."""
+        options = dict(options or {})
+        for name in options:
+            if name not in _OPTIONS | _NO_CHOICE and not name.startswith(_ELSEWHERE):
+                raise RuntimeError(
+                    f"Unexpected optimization option {name}, known options are {', '.join(sorted(_OPTIONS))}"
+                )
+        mode = mode or ("max-autotune" if options.get("max_autotune") else "default")
+        return cls(mode, check or bool(options.get("check")), fast_math=bool(options.get("fast_math")))
 
 
 MISS: Any = object()
@@ -60,7 +83,7 @@ def compile_graph(
     choices = choices or Choices()
     try:
         made = (
-            _tuned(gm, choices)
+            _tuned(gm, choices, arena)
             if choices.mode.startswith("max-autotune")
             else lower(translate(gm, _printer(gm, choices)), choices, arena)
         )
@@ -96,10 +119,10 @@ def lower(program: Program, choices: Choices | None = None, arena: Arena | None 
         return NumpySegment(assemble(program, Caps(keep=1, short=2)), arena)
     from .replay.cpu import Segment
 
-    return Segment(assemble(program), arena=arena)
+    return Segment(assemble(program), FAST_MATH if choices.fast_math else (), arena=arena)
 
 
-def _tuned(gm: GraphModule, choices: Choices) -> Any:
+def _tuned(gm: GraphModule, choices: Choices, arena: Arena | None = None) -> Any:
     """A segment of which several forms are measured on the first call; the plain one where there is nothing to choose."""
     from .autotune.choices import Candidate, Tuned
     from .replay.assemble import assemble
@@ -108,10 +131,16 @@ def _tuned(gm: GraphModule, choices: Choices) -> Any:
 
     program = translate(gm, _printer(gm, choices))
     if program.backend != "cpu" or choices.printer == "numpy" or not have_c():
-        return lower(program, choices)
+        return lower(program, choices, arena)
+
+    more = FAST_MATH if choices.fast_math else ()
 
     def make(candidate: Candidate) -> Segment:
-        return Segment(assemble(translate(gm), Caps(keep=candidate.keep, merge=candidate.merge)), candidate.flags)
+        return Segment(
+            assemble(translate(gm), Caps(keep=candidate.keep, merge=candidate.merge)),
+            (*candidate.flags, *more),
+            arena=arena,
+        )
 
     return Tuned(make, gm.code)
 
