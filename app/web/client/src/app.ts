@@ -13,6 +13,7 @@ import { Inspector, type Tab } from './inspector';
 import { Kernel, type KernelEvent, type RunRequest } from './kernel';
 import { KernelFiles } from './kernel_files';
 import { Links } from './links';
+import { offerMark } from './mark_dynamic';
 import { type CellRun, NotebookView } from './notebook_view';
 import * as out from './outputs';
 import { TapeRecord } from './records';
@@ -61,7 +62,7 @@ export class App {
       menu: (cell, at) => this.cells.cellMenu(cell, at),
       outputs: { nameCell: (id) => this.links.nameCell(id), cellOfCount: (count) => this.counts.get(count) ?? null, goTo: (id, line) => this.view.goTo(id, line) },
     });
-    this.inspector = new Inspector({ nameCell: (id) => this.links.nameCell(id), lineNow: (source) => this.links.lineNow(source), show: (source, jump) => this.links.showSource(source, jump) }, { lay: (graph, folded) => this.kernel.records.lay(graph, folded) }, () => this.togglePanel(false));
+    this.inspector = new Inspector({ nameCell: (id) => this.links.nameCell(id), lineNow: (source) => this.links.lineNow(source), show: (source, jump) => this.links.showSource(source, jump), mark: (recompile) => void offerMark(this, recompile) }, { lay: (graph, folded) => this.kernel.records.lay(graph, folded) }, () => this.togglePanel(false));
     this.find_ = new FindBar(() => this.notebook, ({ cell, from, to }) => {
       if (cell.type !== 'code') this.view.edit(cell.id);
       this.view.goTo(cell.id, 1, true);

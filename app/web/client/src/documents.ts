@@ -4,7 +4,8 @@ import type { App } from './app';
 import { banner, confirm, dialog, say } from './dialogs';
 import { clear, debounce, h, iconButton } from './dom';
 import { type Json, makeCell, newId, Notebook } from './document';
-import { isRecording, readFile, readIpynb, type Recording, titleOf, writeIpynb } from './formats';
+import { isRecording, readIpynb, type Recording, titleOf, writeIpynb } from './formats';
+import { readAside } from './reading';
 import { unpack } from './share';
 import type { Store, StoredDocument } from './store';
 
@@ -133,9 +134,9 @@ export class Documents {
     input.click();
   }
 
-  openText(name: string, text: string): void {
+  async openText(name: string, text: string): Promise<void> {
     try {
-      const { notebook, recording } = readFile(name, text);
+      const { notebook, recording } = await readAside(name, text);
       history.replaceState(null, '', location.pathname + location.search);
       this.app.show(notebook, recording?.title?.slice(0, 200) ?? titleOf(notebook) ?? name.replace(/\.[^.]+$/, ''), { recording });
       for (const cell of notebook.cells) if (cell.outputs.length && !this.app.runs.has(cell.id)) this.app.setRun(cell.id, { state: 'recorded' });
@@ -149,7 +150,7 @@ export class Documents {
     dialog('Import a notebook', (close) => {
       const area = h('textarea', { rows: '12', 'aria-label': 'The text of an .ipynb or .py file', placeholder: 'Paste the text of an .ipynb or .py file', spellcheck: 'false' });
       setTimeout(() => area.focus());
-      return [area, h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'primary', onclick: () => { close(); this.openText(area.value.trimStart().startsWith('{') ? 'The pasted text' : 'pasted.py', area.value); } }, 'Import'))];
+      return [area, h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'primary', onclick: () => { close(); void this.openText(area.value.trimStart().startsWith('{') ? 'The pasted text' : 'pasted.py', area.value); } }, 'Import'))];
     }, true);
   }
 

@@ -154,7 +154,7 @@ export class Inspector {
     const times = (n: Json) => (typeof n === 'number' && n > 1 ? ` · ${n} times` : '');
     pane.replaceChildren(h('div', { class: 'cards', tabindex: 0, role: 'region', 'aria-label': 'Graph breaks' },
       ...breaks.map((b) => h('article', { class: 'card' }, h('h3', null, String(b.reason ?? b.break_id ?? b.id)), h('p', { class: 'quiet' }, `${b.function ?? ''} · ${b.category ?? ''}${times(b.count)} `, this.place(b.source), ' ', this.inGraph(b)), b.hint ? h('p', null, String(b.hint)) : null)),
-      ...again.map((r) => h('article', { class: 'card' }, h('h3', null, 'Captured again'), h('p', { class: 'quiet' }, `${r.function ?? ''}${times(r.count)} `, this.place(r.source)), h('p', null, `${r.guard}: ${r.old} before, ${r.new} now`)))));
+      ...again.map((r) => h('article', { class: 'card' }, h('h3', null, 'Captured again'), h('p', { class: 'quiet' }, `${r.function ?? ''}${times(r.count)} `, this.place(r.source)), h('p', null, `${r.guard}: ${r.old} before, ${r.new} now`), Array.isArray(r.dimension) && this.host.mark ? h('button', { type: 'button', onclick: () => this.host.mark!(r) }, 'One graph for all sizes…') : null))));
   }
 
   /** A button that shows a break in the graph of its function, where that was captured. */

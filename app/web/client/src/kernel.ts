@@ -95,7 +95,7 @@ export class Kernel {
         this.listener.event(event);
         this.next();
         return;
-      case 'completions': case 'documentation': {
+      case 'completions': case 'documentation': case 'marked': {
         const waiting = this.asked.get(event.request);
         this.asked.delete(event.request);
         waiting?.(event);
@@ -237,6 +237,9 @@ export class Kernel {
   /** Completions at a character, or null while Python is busy. */
   complete(code: string, cursor: number): Promise<KernelEvent> | null { return this.ask({ kind: 'complete', code, cursor }); }
   inspect(code: string, cursor: number): Promise<KernelEvent> | null { return this.ask({ kind: 'inspect', code, cursor }); }
+
+  /** How `mark_dynamic` is written before calls (`MarkDynamic` in app/kernel/messages.py), or null while Python is busy. */
+  mark(label: string, dimension: number, cells: Json[]): Promise<KernelEvent> | null { return this.ask({ kind: 'mark_dynamic', label, dimension, cells }); }
 
   /** Ask for the operators of a cell's last run, told as `recording`. */
   askSteps(cell: string): void { this.post({ kind: 'get_recording', request: ++this.requests, cell }); }

@@ -22,13 +22,13 @@ export class KernelFiles {
       const target = event.target as HTMLElement;
       if (target.closest('input, textarea, .cm-content')) return;
       const text = event.clipboardData?.getData('text/plain') ?? '';
-      if (/^\s*\{[\s\S]*"cells"\s*:/.test(text)) { event.preventDefault(); this.app.documents.openText('The pasted text', text); }
+      if (/^\s*\{[\s\S]*"cells"\s*:/.test(text)) { event.preventDefault(); void this.app.documents.openText('The pasted text', text); }
     });
   }
 
   async takeFile(file: File): Promise<void> {
     const recorded = /\.json$/i.test(file.name) && (await file.slice(0, 400_000).text()).includes('"tapescope-recording"');
-    if ((recorded || /\.(ipynb|py)$/i.test(file.name)) && file.size < 50_000_000) { this.app.documents.openText(file.name, await file.text()); return; }
+    if ((recorded || /\.(ipynb|py)$/i.test(file.name)) && file.size < 50_000_000) { await this.app.documents.openText(file.name, await file.text()); return; }
     try {
       await this.app.kernel.file('write', file.name.replace(/[/\\]/g, '_'), new Uint8Array(await file.arrayBuffer()));
       say(`${file.name} is in the notebook's folder: open(${JSON.stringify(file.name)}) reads it.`);
