@@ -3,7 +3,7 @@ import { ACTIONS, KeyMap, keysOf } from './actions';
 import { logo } from './app_logo';
 import { CellCommands } from './cell_commands';
 import { banner, dialog, menu, type MenuItem, say } from './dialogs';
-import { append, clear, h, icon, iconButton } from './dom';
+import { append, clear, h, icon, iconButton, remember, remembered } from './dom';
 import { type Cell, type Json, makeCell, newId, Notebook } from './document';
 import { Documents } from './documents';
 import { FindBar } from './find';
@@ -280,7 +280,8 @@ export class App {
         return;
       case 'error':
         if (!cell) { say(event.evalue); return; }
-        if (event.ename === 'OutOfMemory') this.trouble('The memory of the GPU is full. A fresh Python gives back all of it; the document is untouched.');
+        // A single tensor that no buffer can hold is no full memory; its own message says what to do.
+        if (event.ename === 'OutOfMemory' && !/larger than the largest buffer/.test(event.evalue)) this.trouble('The memory of the GPU is full. A fresh Python gives back all of it; the document is untouched.');
         if (event.ename === 'MemoryError') this.trouble('The memory of this page is full (WebAssembly ends at 4 GB). A fresh Python gives back all of it; the document is untouched.');
         out.addOutput(cell, { output_type: 'error', ename: event.ename, evalue: event.evalue, traceback: event.traceback });
         if (event.line) this.view.mark(cell.id, [{ line: event.line, kind: 'error' }]);
@@ -405,11 +406,11 @@ export class App {
 
   showTab(tab: Tab): void { this.togglePanel(true); this.inspector.show(tab); this.inspector.focus(); }
 
-  theme: Theme = ((): Theme => { const kept = localStorage.getItem('theme'); return kept === 'light' || kept === 'dark' ? kept : 'system'; })();
+  theme: Theme = ((): Theme => { const kept = remembered('theme'); return kept === 'light' || kept === 'dark' ? kept : 'system'; })();
   applyTheme(): void { if (this.theme === 'system') delete document.documentElement.dataset.theme; else document.documentElement.dataset.theme = this.theme; }
   nextTheme(): void {
     this.theme = ({ system: 'light', light: 'dark', dark: 'system' } as const)[this.theme];
-    localStorage.setItem('theme', this.theme);
+    remember('theme', this.theme);
     this.applyTheme();
     say(this.theme === 'system' ? 'The theme follows the system.' : `The ${this.theme} theme is on.`);
     this.inspector.show(this.inspector.tab);

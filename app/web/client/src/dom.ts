@@ -116,3 +116,12 @@ export function download(name: string, content: string | Uint8Array, type: strin
   link.remove();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
+
+/** A setting that the browser keeps; null where there is none, or where it keeps nothing for pages. */
+export function remembered(name: string): string | null {
+  try { return localStorage.getItem(name); } catch { return null; }
+}
+
+export function remember(name: string, value: string): void {
+  try { localStorage.setItem(name, value); } catch { /* it holds until the page is closed */ }
+}

@@ -86,7 +86,9 @@ export class GraphPane {
 
   /** Show a graph; `fresh` is one that has nothing to do with the one before. */
   take(graph: Graph | null, note = '', fresh = false): void {
-    const first = graph !== null && (fresh || this.graph === null);
+    const known = this.graph?.scopes;
+    // One that shares no module with the one before is another model's.
+    const first = graph !== null && (fresh || this.graph === null || (graph.scopes.size > 1 && ![...graph.scopes.keys()].some((key) => key && known?.has(key))));
     this.graph = graph;
     if (fresh) { this.folded = new Set(graph?.closed); this.found.clear(); this.find.value = ''; this.chosen = null; clear(this.details); this.canvas.forget(); }
     if (first && graph && graph.nodes.length > 400) for (const scope of graph.root.items) if ('key' in scope) this.folded.add((scope as Scope).key);

@@ -28,7 +28,7 @@ async function begin(): Promise<void> {
   const app = new App(root, site, base);
   await app.start();
   document.documentElement.dataset.ready = '';
-  if (globalThis.crossOriginIsolated) sessionStorage.removeItem('isolating');
+  try { if (globalThis.crossOriginIsolated) sessionStorage.removeItem('isolating'); } catch { /* a browser that keeps nothing for pages */ }
   void isolate();
 }
 
