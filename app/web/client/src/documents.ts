@@ -18,7 +18,7 @@ export class Documents {
   dirty = false;
   store: Store | null = null;
   recording: Recording | null = null;
-  saveLater = debounce(() => void this.save(), 800);
+  saveLater = debounce(() => void this.save(), 800, 4000); // a cell that prints all the time must not keep text from being kept
 
   constructor(private app: App) {}
 
@@ -32,6 +32,7 @@ export class Documents {
 
   async openAddress(): Promise<boolean> {
     const { hash } = location;
+    if (this.app.host) return false; // nobody's link brings a text beside a native kernel
     try {
       if (hash.startsWith('#example=')) { await this.openExample(decodeURIComponent(hash.slice(9))); return true; }
       const value = await unpack(hash);
@@ -81,11 +82,17 @@ export class Documents {
   changed(): void {
     this.dirty = true;
     if (this.shared) { this.shared = false; }
-    this.app.saved.textContent = this.store ? '' : 'not kept';
+    if (this.app.host?.file) this.app.host.changed(); else this.app.saved.textContent = this.store ? '' : 'not kept';
     this.saveLater();
   }
 
+  saveAs(): void { if (this.app.host) this.app.host.saveAs(); else this.app.sharing.download('ipynb'); }
+
   async save(told = false): Promise<void> {
+    const { host } = this.app;
+    if (host?.file && told) { this.dirty = false; await host.save(); return; }
+    if (host && this.dirty) void host.keep().catch((error: Error) => say(error.message));
+    if (host?.file) { this.dirty = false; return; }
     if (!this.store || (!this.dirty && !told) || this.shared) return;
     const { id, example } = this, { title } = this.app;
     this.dirty = false;
@@ -103,6 +110,7 @@ export class Documents {
 
   async list(): Promise<void> {
     const mine = ((await this.store?.list()) ?? []).filter((d) => d.notebook);
+    const here = (await this.app.host?.notebooks().catch(() => [])) ?? [];
     dialog('Documents', (close) => {
       const entry = (title: string, detail: string, act: () => void, remove?: () => Promise<void>) => {
         const row = h('div', { class: 'doc-row' }, h('button', { type: 'button', class: 'doc', onclick: () => { close(); act(); } }, h('strong', null, title), h('span', { class: 'quiet' }, detail)));
@@ -111,7 +119,9 @@ export class Documents {
       };
       return [
         h('div', { class: 'buttons left' }, h('button', { type: 'button', class: 'primary', onclick: () => { close(); void this.newDocument(); } }, 'New document'), h('button', { type: 'button', onclick: () => { close(); this.openFile(); } }, 'Open a file…')),
-        h('h3', null, 'Examples'),
+        here.length ? h('h3', null, 'Notebooks in this folder') : null,
+        h('div', { class: 'docs-list' }, ...here.map((n) => entry(n.path, `changed ${new Date(n.time).toLocaleString()}`, () => void this.app.host!.open(n.path)))),
+        this.app.site.examples.length ? h('h3', null, 'Examples') : null,
         h('div', { class: 'docs-list' }, ...this.app.site.examples.map((e) => entry(e.title, e.summary, () => { history.replaceState(null, '', location.pathname + location.search); void this.openExample(e.id); }))),
         mine.length ? h('h3', null, 'Kept in this browser') : null,
         h('div', { class: 'docs-list' }, ...mine.map((d) => entry(d.title, `${d.example ? 'your copy of an example, ' : ''}changed ${new Date(d.updated).toLocaleString()}`, () => { history.replaceState(null, '', location.pathname + location.search); this.openStored(d); }, async () => {
@@ -155,6 +165,7 @@ export class Documents {
   }
 
   async revisions(): Promise<void> {
+    if (this.app.host?.file) { this.app.host.generations(); return; }
     const ring = (await this.store?.revisions(this.id)) ?? [];
     dialog('Earlier revisions', (close) => ring.length
       ? [h('p', null, 'What this document was before; opening one replaces the text of now, which becomes a revision itself.'), h('div', { class: 'docs-list' }, ...ring.map((r) => h('div', { class: 'doc-row' }, h('button', {

@@ -64,7 +64,7 @@ export function readIpynb(value: Json): Notebook {
 function readOutput(raw: Record<string, Json>): Output {
   const output: Output = { ...raw };
   if (output.output_type === 'stream') output.text = text(raw.text);
-  if (object(raw.data)) output.data = Object.fromEntries(Object.entries(raw.data).map(([mime, v]) => [mime, Array.isArray(v) && v.every((s) => typeof s === 'string') ? v.join('') : v]));
+  if (object(raw.data)) output.data = Object.fromEntries(Object.entries(raw.data).map(([mime, v]) => [mime, Array.isArray(v) && !/json$/.test(mime) && v.every((s) => typeof s === 'string') ? v.join('') : v]));
   return output;
 }
 

@@ -38,7 +38,7 @@ export class KernelFiles {
   async dialog(): Promise<void> {
     if (this.app.kernel.state === 'off') this.app.kernel.start();
     dialog('Files', () => {
-      const list = h('div', { class: 'docs-list' }, h('p', { class: 'quiet' }, this.app.kernel.running ? 'The folder can be seen when the running cell is done.' : 'Reading the folder…'));
+      const list = h('div', { class: 'docs-list' }, h('p', { class: 'quiet' }, this.app.kernel.running && !this.app.kernel.native ? 'The folder can be seen when the running cell is done.' : 'Reading the folder…'));
       const draw = (entries: FileEntry[]) => {
         const files = entries.filter((e) => !e.folder);
         list.replaceChildren(...files.map((e) => h('div', { class: 'doc-row' }, h('span', { class: 'doc' }, h('strong', null, e.path), h('span', { class: 'quiet' }, bytesText(e.bytes))),
@@ -49,7 +49,7 @@ export class KernelFiles {
       void this.app.kernel.file('list').then((r) => draw(r.list ?? []), (x: Error) => say(x.message));
       const input = h('input', { type: 'file', multiple: true, hidden: true });
       input.addEventListener('change', () => void Promise.all([...(input.files ?? [])].map(async (f) => this.app.kernel.file('write', f.name, new Uint8Array(await f.arrayBuffer())))).then(() => this.app.kernel.file('list')).then((r) => draw(r.list ?? []), (x: Error) => say(x.message)));
-      return [h('p', null, 'The folder that cells see. It lives in memory and is gone with the page; files you add are given to Python again when it restarts.'), list, h('div', { class: 'buttons' }, input, h('button', { type: 'button', class: 'primary', onclick: () => input.click() }, 'Add files…'))];
+      return [h('p', null, this.app.kernel.native ? 'The folder that cells see, on this machine.' : 'The folder that cells see. It lives in memory and is gone with the page; files you add are given to Python again when it restarts.'), list, h('div', { class: 'buttons' }, input, h('button', { type: 'button', class: 'primary', onclick: () => input.click() }, 'Add files…'))];
     }, true);
   }
 }
