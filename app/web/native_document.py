@@ -108,6 +108,11 @@ class Document:
         recent.note_opened(merged.path or target or Path())
         return {"unsaved": False, "file": self.facts(), "warnings": list(merged.warnings)}
 
+    def compare(self, content: Json) -> Json:
+        """What the file on the disk changes, as the `conflict` of `save`; without it where the file is as it was."""
+        merged = self._merged(content)
+        return {"conflict": self._conflict(merged)} if files.changed_on_disk(merged) else {}
+
     def look(self) -> Json | None:
         """What to tell the page about the file on the disk where that has changed since the last look, else None."""
         if self.notebook is None:

@@ -327,6 +327,7 @@ _QUESTIONS: dict[str, Callable[[Session, Json], Json]] = {
     "leave": Session._leave,
     "file": Session._files,
     "reload": lambda self, content: self.document.reload(_object(content, "notebook")),
+    "difference": lambda self, content: self.document.compare(_object(content, "notebook")),
     "recover": lambda self, content: self.document.recover(_object(content, "notebook"), content.get("keep") is True),
     "generations": lambda self, content: self.document.generations(),
     "generation": lambda self, content: self.document.generation(_object(content, "notebook"), str(content["name"])),

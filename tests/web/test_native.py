@@ -5,7 +5,6 @@ One server with one file serves all tests in order; each leaves an idle kernel. 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -19,13 +18,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import need
-from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
 
 from .conftest import Page
 
 TEXT = "# %% [markdown]\n# # A lesson\n\n# %%\nx = 20 + 1\nprint(x * 2)\n\n# %%\n\ny   = 'kept   as it is'\n"
+
+
+KEEP_SOCKETS = """
+window.sockets = [];
+window.WebSocket = class extends WebSocket { constructor(...given) { super(...given); sockets.push(this); } };
+"""
 
 
 class Served:
@@ -63,9 +67,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def served(file: Path) -> Iterator[Served]:
-    need("node")
-    need("npm")
+def served(file: Path, built_client: Path) -> Iterator[Served]:
     server = Served(file)
     yield server
     if server.process.poll() is None:
@@ -74,7 +76,9 @@ def served(file: Path) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def page(browser: Any, served: Served) -> Iterator[Page]:
-    made = Page(browser.new_context(), served.base)
+    context = browser.new_context()
+    context.add_init_script(KEEP_SOCKETS)
+    made = Page(context, served.base)
     yield made.open(f"#key={served.key}").ready()
     made.close()
 
@@ -82,16 +86,13 @@ def page(browser: Any, served: Served) -> Iterator[Page]:
 def ask(served: Served, hello: dict[str, Any], origin: str | None = None) -> Any:
     """What comes back to a greeting: the first message, or the close code and the reason."""
 
-    async def talk() -> Any:
-        address = f"ws://localhost:{served.port}/kernel"
-        async with connect(address, origin=origin or served.base.rstrip("/")) as socket:  # type: ignore[arg-type]
-            await socket.send(json.dumps(hello))
-            try:
-                return json.loads(await socket.recv())
-            except ConnectionClosed as closed:
-                return closed.rcvd
-
-    return asyncio.run(talk())
+    address = f"ws://localhost:{served.port}/kernel"
+    with connect(address, origin=origin or served.base.rstrip("/")) as socket:  # type: ignore[arg-type]
+        socket.send(json.dumps(hello))
+        try:
+            return json.loads(socket.recv(timeout=10))
+        except ConnectionClosed as closed:
+            return closed.rcvd
 
 
 def test_the_file_is_shown_and_nothing_has_run(page: Page):
@@ -147,6 +148,19 @@ def test_a_cell_goes_on_while_the_page_is_away_and_nothing_is_lost(page: Page):
     assert [line for line in page.output(at).split("\n") if line] == [f"turn {i}" for i in range(12)]
 
 
+def test_a_connection_that_is_lost_is_made_again_and_outputs_go_on(page: Page):
+    at = page.add("for i in range(12):\n    print('turn', i)\n    time.sleep(.1)", "print('queued meanwhile')")
+    page.run(at)
+    page.cell(at).locator(".outputs", has_text="turn 1").wait_for()
+    page.page.evaluate("sockets.at(-1).close()")
+    page.page.wait_for_selector(".banner.link-lost")
+    page.run(at + 1)  # arrives when there is a connection again
+    page.page.wait_for_selector(".banner.link-lost", state="detached")
+    assert "queued meanwhile" in page.done(at + 1)
+    assert [line for line in page.output(at).split("\n") if line] == [f"turn {i}" for i in range(12)]
+    assert page.page.evaluate("sockets.length") >= 2
+
+
 def test_a_dead_kernel_is_told_and_replaced(page: Page):
     at = page.add("import os\nprint('last words', flush=True)\nos._exit(3)", "print('alive')")
     page.run(at)
@@ -194,7 +208,7 @@ def test_a_file_that_changed_is_not_overwritten_without_asking(page: Page, file:
     page.key("Escape", "z")
     assert page.sources()[-1] == "'mine'"
     page.key("Control+s")
-    page.page.wait_for_selector('.notice:has-text("Saved lesson.py")')
+    page.page.wait_for_selector('.saved:text-is("saved")')
     assert "'mine'" in file.read_text()
 
 
@@ -216,7 +230,7 @@ def test_a_second_tab_is_told_and_may_take_over(page: Page, served: Served):
 def test_another_notebook_of_the_folder_is_opened_with_a_kernel_of_its_own(page: Page):
     page.page.click(".brand")
     page.page.click('dialog button:has-text("other.py")')
-    page.page.wait_for_selector(".cells > .cell:only-child")
+    page.page.wait_for_selector(".cells:not(:has(.cell:nth-of-type(3)))")
     assert page.page.input_value(".title") == "other.py" and page.page.inner_text(".saved") == "saved"
     page.ready()
     assert "the other" in page.run(0).done(0)

@@ -23,6 +23,7 @@ export interface KernelConnection {
   readonly facts: { python?: string; torch?: string; device?: string };
   readonly isolated: boolean; // whether a cell can be stopped without a restart
   readonly native: boolean; // whether it is a process of this machine
+  readonly away: boolean; // whether it cannot be reached for now
   readonly measuring: boolean;
   readonly records: Records;
   /** Where it may compute, with what a menu says of it, and which is chosen. */

@@ -18,6 +18,7 @@ export class Kernel implements KernelConnection {
   facts: { python?: string; torch?: string; device?: string } = {};
   readonly isolated = typeof SharedArrayBuffer !== 'undefined' && globalThis.crossOriginIsolated === true;
   readonly native = false;
+  readonly away = false;
   private worker: Worker | null = null;
   private gpuWorker: Worker | null = null;
   private shared: SharedMemory | null = null;

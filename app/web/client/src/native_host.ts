@@ -162,12 +162,20 @@ export class NativeHost {
     } catch (error) { say((error as Error).message); }
   }
 
+  /** What the file on the disk changes, and the three ways on. */
+  private async compare(): Promise<void> {
+    try {
+      const { conflict } = await this.kernel.ask('difference', this.content());
+      if (conflict) this.conflict(conflict, () => void this.save(true)); else say('The file on disk is the one that was opened.');
+    } catch (error) { say((error as Error).message); }
+  }
+
   private disk(changed: boolean, gone: boolean): void {
     this.told.disk?.remove();
     this.told.disk = null;
     if (!changed || !this.file) return;
     this.told.disk = banner(gone ? `${this.file.name} was deleted or moved; your text is here, and saving writes it again.` : `${this.file.name} was changed on disk by another program.`,
-      gone ? [{ label: 'Save mine', act: () => void this.save(true) }] : [{ label: 'Load the file', primary: true, act: () => void this.reload() }, { label: 'Show the difference', act: () => void this.save() }], () => undefined);
+      gone ? [{ label: 'Save mine', act: () => void this.save(true) }] : [{ label: 'Load the file', primary: true, act: () => void this.reload() }, { label: 'Show the difference', act: () => void this.compare() }], () => undefined);
     this.told.disk.classList.add('disk-changed');
     this.banners.append(this.told.disk);
   }

@@ -275,6 +275,8 @@ export class NativeKernel implements KernelConnection {
   measure(on: boolean): void { this.measuring = on; if (this.state === 'idle' || this.state === 'busy') this.post({ kind: 'observe', costs: on }); }
   askDevice(): void { this.post({ kind: 'ask_device' }); }
 
+  get away(): boolean { return this.link.state === 'lost' || this.link.state === 'refused'; }
+
   get devices() {
     const now = this.facts.device?.split(/[\s:(]/)[0];
     return [['cpu', 'Compute on the CPU'], ['webgpu', 'Compute on WebGPU']].map(([device, label]) => ({ device: device!, label: label!, chosen: device === now }));
