@@ -25,8 +25,8 @@ def refuse_host(host: str | None) -> str:
     if _name(host) in LOCAL_NAMES:
         return ""
     return (
-        f"This server answers to localhost only, and was asked as {_quoted(host)}. Open http://localhost and its port; "
-        "from another machine, through a tunnel: ssh -L PORT:localhost:PORT MACHINE."
+        f"This server answers to 127.0.0.1 and localhost only, and was asked as {_quoted(host)}. Open http://127.0.0.1 and its port; "
+        "from another machine, through a tunnel: ssh -L PORT:127.0.0.1:PORT MACHINE."
     )
 
 

@@ -125,8 +125,9 @@ class NativeServer:
         return next(iter(self._server.sockets)).getsockname()[1]
 
     def address(self, key: str | None = None) -> str:
-        """The address with a key (default: that of the whole run)."""
-        return f"http://localhost:{self.port}/#key={key or self.keys.token}"
+        """The address with a key (default: that of the whole run). By number: `localhost` may also be asked at ::1, where
+        somebody else could listen."""
+        return f"http://127.0.0.1:{self.port}/#key={key or self.keys.token}"
 
     async def close(self) -> None:
         """End the kernel, and tell the pages that the server is gone."""

@@ -266,12 +266,21 @@ class Session:
         except (KeyError, TypeError, ValueError) as error:
             return {"error": f"The question lacks something ({type(error).__name__}: {error}); reload the page."}
 
+    def _of_this(self, content: Json) -> bool:
+        """Whether the page speaks of the document that is open here: it may have sent this before it heard of another."""
+        path = self.document.path
+        return content.get("file") == (None if path is None else str(path))
+
     def _keep(self, content: Json) -> Json:
+        if not self._of_this(content):
+            return {"unsaved": self.document.unsaved}
         answer = self.document.keep(_object(content, "notebook"), int(content["seq"]), _object(content, "page"))
         self.log.forget(self.document.seq)
         return answer
 
     def _save(self, content: Json) -> Json:
+        if not self._of_this(content):
+            raise NotebookError("Another document has been opened meanwhile; nothing was saved.")
         path = content.get("path")
         answer = self.document.save(
             _object(content, "notebook"), int(content["seq"]), _object(content, "page"),

@@ -41,12 +41,12 @@ class Served:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert self.process.stdout is not None
-        found = re.search(r"(http://localhost:(\d+)/)#key=([\w-]+)", self.process.stdout.readline())
+        found = re.search(r"(http://127.0.0.1:(\d+)/)#key=([\w-]+)", self.process.stdout.readline())
         assert found is not None, self.process.communicate(timeout=10)
         self.base, self.port, self.key = found[1], int(found[2]), found[3]
 
     def get(self, path: str, **headers: str) -> tuple[int, dict[str, str], str]:
-        request = urllib.request.Request(self.base + path, headers={"Host": f"localhost:{self.port}", **headers})
+        request = urllib.request.Request(self.base + path, headers={"Host": f"127.0.0.1:{self.port}", **headers})
         try:
             with urllib.request.urlopen(request, timeout=10) as answer:
                 return answer.status, dict(answer.headers), answer.read().decode()
@@ -86,7 +86,7 @@ def page(browser: Any, served: Served) -> Iterator[Page]:
 def ask(served: Served, hello: dict[str, Any], origin: str | None = None) -> Any:
     """What comes back to a greeting: the first message, or the close code and the reason."""
 
-    address = f"ws://localhost:{served.port}/kernel"
+    address = f"ws://127.0.0.1:{served.port}/kernel"
     with connect(address, origin=origin or served.base.rstrip("/")) as socket:  # type: ignore[arg-type]
         socket.send(json.dumps(hello))
         try:
@@ -236,6 +236,27 @@ def test_another_notebook_of_the_folder_is_opened_with_a_kernel_of_its_own(page:
     assert "the other" in page.run(0).done(0)
 
 
+def test_a_document_of_the_browser_begins_and_becomes_a_file(page: Page, file: Path):
+    page.page.click("button[aria-label=Menu]")
+    page.page.click('.menu button:has-text("New document")')
+    page.page.wait_for_selector(".cell .cm-content")
+    assert page.page.input_value(".title") == "Untitled"
+    page.page.keyboard.insert_text("'made here'")
+    page.ready()
+    page.key("Escape")
+    page.page.click("button[aria-label=Menu]")
+    page.page.click('.menu button:has-text("Save as a file")')
+    page.page.fill("dialog input", "../outside.py")
+    page.page.click('dialog button:has-text("Save")')
+    page.page.wait_for_selector('.notice:has-text("is outside of the notebook")')
+    page.page.click('.notice:has-text("outside") button:has-text("Save as")')
+    page.page.fill("dialog input", "made.py")
+    page.page.click('dialog button:has-text("Save")')
+    page.page.wait_for_selector('.saved:text-is("saved")')
+    assert (file.parent / "made.py").read_text() == "# %%\n'made here'\n"
+    assert (file.parent / "other.py").read_text() == "# %%\nprint('the other')\n"
+
+
 def test_what_is_served_is_isolated_and_nothing_else_is_there(served: Served):
     status, headers, text = served.get("")
     assert status == 200 and headers["Content-Type"] == "text/html; charset=utf-8"
@@ -280,7 +301,7 @@ def test_a_server_that_ends_and_its_unsaved_work_are_told(page: Page, served: Se
     page.add("unsaved = 1")
     page.page.wait_for_timeout(1200)
     said = served.close()
-    assert "other.py has unsaved changes; they are kept: tapescope recover" in said
+    assert "made.py has unsaved changes; they are kept: tapescope recover" in said
     page.page.wait_for_selector(".banner.link-lost")
     assert "unsaved = 1" in page.sources()
     assert page.errors == []

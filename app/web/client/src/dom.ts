@@ -80,12 +80,13 @@ export function perFrame(action: () => void): () => void {
   };
 }
 
-/** Call `action` when nothing has asked for `ms` milliseconds. */
-export function debounce(action: () => void, ms: number): (() => void) & { flush(): void } {
-  let timer = 0;
+/** Call `action` when nothing has asked for `ms` milliseconds, but not later than `most` after the first that asked. */
+export function debounce(action: () => void, ms: number, most = Infinity): (() => void) & { flush(): void } {
+  let timer = 0, first = 0;
   const later = () => {
+    if (!timer) first = performance.now();
     clearTimeout(timer);
-    timer = window.setTimeout(() => { timer = 0; action(); }, ms);
+    timer = window.setTimeout(() => { timer = 0; action(); }, Math.max(0, Math.min(ms, first + most - performance.now())));
   };
   later.flush = () => { if (timer) { clearTimeout(timer); timer = 0; action(); } };
   return later;

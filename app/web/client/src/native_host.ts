@@ -90,7 +90,7 @@ export class NativeHost {
     this.kernel.connect(take);
   }
 
-  private content(): Json { return { notebook: writeIpynb(this.page.notebook), seq: this.kernel.applied, page: this.page.facts() }; }
+  private content(): Json { return { notebook: writeIpynb(this.page.notebook), seq: this.kernel.applied, page: this.page.facts(), file: this.file?.path ?? null }; }
 
   // -- keeping and saving ---------------------------------------------------------------------------------------------------
 
@@ -208,9 +208,9 @@ export class NativeHost {
   /** The page goes on with a document of its own. */
   async leave(): Promise<void> {
     if (!this.file) return;
-    await this.keep();
+    const last = this.content();
     this.file = null;
-    await this.kernel.ask('leave');
+    await Promise.all([this.kernel.ask('keep', last), this.kernel.ask('leave')]); // in this order, before anything of the next document
   }
 
   generations(): void {

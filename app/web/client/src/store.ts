@@ -96,6 +96,10 @@ export class Store {
     this.db.close();
     await wait(indexedDB.deleteDatabase('tapescope') as unknown as IDBRequest<unknown>);
     if ('caches' in self) for (const key of await caches.keys()) await caches.delete(key);
-    try { localStorage.clear(); } catch { /* it keeps nothing */ }
+    try {
+      const key = localStorage.getItem('kernel-key'); // of a native kernel: without it this page could not come back
+      localStorage.clear();
+      if (key) localStorage.setItem('kernel-key', key);
+    } catch { /* it keeps nothing */ }
   }
 }
