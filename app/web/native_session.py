@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import secrets
+import threading
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -303,7 +304,7 @@ class Session:
         old, self.document = self.kernel, document
         self._runs.clear()
         self.kernel = self._begin()
-        old.close()
+        threading.Thread(target=old.close, name="tapescope-close", daemon=True).start()  # it may take a second
         self._forget_kernel()
         document.seq = self.log.seq
         self._restarting = False

@@ -35,9 +35,9 @@ window.WebSocket = class extends WebSocket { constructor(...given) { super(...gi
 class Served:
     """A running `tapescope serve`."""
 
-    def __init__(self, *words: str | Path) -> None:
+    def __init__(self, *words: str | Path, port: int = 0) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tapescope.app", "serve", *map(str, words), "--no-open", "--port", "0"],
+            [sys.executable, "-m", "tapescope.app", "serve", *map(str, words), "--no-open", "--port", str(port)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert self.process.stdout is not None
@@ -297,13 +297,20 @@ def test_a_page_with_a_wrong_key_says_so(browser: Any, served: Served):
     page.close()
 
 
-def test_a_server_that_ends_and_its_unsaved_work_are_told(page: Page, served: Served):
+def test_a_server_that_ends_and_its_unsaved_work_are_told(page: Page, served: Served, file: Path):
     page.add("unsaved = 1")
     page.page.wait_for_timeout(1200)
     said = served.close()
     assert "made.py has unsaved changes; they are kept: tapescope recover" in said
     page.page.wait_for_selector(".banner.link-lost")
-    assert "unsaved = 1" in page.sources()
+    again = Served(file.parent, port=served.port)
+    try:
+        page.page.wait_for_selector(".banner.link-refused")
+        with page.page.expect_download() as told:
+            page.page.click(".banner.link-refused button")
+        assert "unsaved = 1" in Path(told.value.path()).read_text(encoding="utf-8")
+    finally:
+        again.close()
     assert page.errors == []
 
 

@@ -1,7 +1,7 @@
 // The document beside a native kernel: it may be a file on this machine, which is saved, watched and recovered through the
 // server. Here are the questions that this asks of a person, and the banners; `app.ts` has the document itself.
 import { banner, dialog, say } from './dialogs';
-import { h } from './dom';
+import { download, h } from './dom';
 import { type Cell, type Json, Notebook } from './document';
 import { readIpynb, writeIpynb } from './formats';
 import { type Link, NativeKernel } from './native_kernel';
@@ -77,6 +77,14 @@ export class NativeHost {
   /** A sentence instead of a notebook that this page does not have. */
   private refuse(sentence: string, held: boolean): void {
     this.gate?.remove();
+    if (!held && this.kernel.folder) { // it was open: what was written meanwhile must stay in reach
+      this.told.link = banner('The server was started anew, with another key. Open the address that it printed; what you wrote here since the connection was lost can be downloaded.', [
+        { label: 'Download', primary: true, act: () => download(`${(this.file?.name ?? 'notebook').replace(/\.\w+$/, '')}.ipynb`, `${JSON.stringify(writeIpynb(this.page.notebook), null, 1)}\n`, 'application/x-ipynb+json') }]);
+      this.told.link.classList.add('link-refused');
+      this.told.link.setAttribute('role', 'alert');
+      this.banners.append(this.told.link);
+      return;
+    }
     const again = () => { sessionStorage.setItem('take', '1'); location.reload(); };
     this.gate = h('div', { class: 'gate', role: 'alertdialog', 'aria-label': 'No kernel', 'aria-modal': 'true' }, h('div', null, h('h1', null, held ? 'Open elsewhere' : 'No key'), h('p', null, sentence),
       held ? h('button', { type: 'button', class: 'primary', onclick: again }, 'Use it here') : null));
