@@ -27,7 +27,7 @@ TAKEN = 4410
 """Close code: another page has taken it over."""
 
 FROM_PAGE = (
-    m.Execute, m.Complete, m.Inspect, m.ListVariables, m.Observe, m.GetRecording, m.AskDevice, m.InputReply,
+    m.Execute, m.Complete, m.Inspect, m.MarkDynamic, m.ListVariables, m.Observe, m.GetRecording, m.AskDevice, m.InputReply,
 )  # fmt: skip
 """The commands that a page may send. Interrupts and the end are the transport's, see `Session.control`."""
 

@@ -38,6 +38,8 @@ export interface KernelConnection {
   answer(text: string | null): void;
   complete(code: string, cursor: number): Promise<KernelEvent> | null;
   inspect(code: string, cursor: number): Promise<KernelEvent> | null;
+  /** How `mark_dynamic` is written before calls (`MarkDynamic` in app/kernel/messages.py), or null while Python is busy. */
+  mark(label: string, dimension: number, cells: Json[]): Promise<KernelEvent> | null;
   askSteps(cell: string): void;
   measure(on: boolean): void;
   askDevice(): void;

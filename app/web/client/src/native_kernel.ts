@@ -176,7 +176,7 @@ export class NativeKernel implements KernelConnection {
         this.listener.changed();
         this.listener.event(event);
         return;
-      case 'completions': case 'documentation': {
+      case 'completions': case 'documentation': case 'marked': {
         const waiting = this.asked.get(event.request);
         this.asked.delete(event.request);
         waiting?.(event);
@@ -271,6 +271,7 @@ export class NativeKernel implements KernelConnection {
 
   complete(code: string, cursor: number): Promise<KernelEvent> | null { return this.question({ kind: 'complete', code, cursor }); }
   inspect(code: string, cursor: number): Promise<KernelEvent> | null { return this.question({ kind: 'inspect', code, cursor }); }
+  mark(label: string, dimension: number, cells: Json[]): Promise<KernelEvent> | null { return this.question({ kind: 'mark_dynamic', label, dimension, cells }); }
   askSteps(cell: string): void { this.post({ kind: 'get_recording', request: ++this.requests, cell }); }
   measure(on: boolean): void { this.measuring = on; if (this.state === 'idle' || this.state === 'busy') this.post({ kind: 'observe', costs: on }); }
   askDevice(): void { this.post({ kind: 'ask_device' }); }
