@@ -281,3 +281,10 @@ def test_nothing_in_it(shape, compiler, monkeypatch):
         y = torch.compile(f)(x)
         y.backward(torch.ones_like(y))
         assert torch.equal(y.detach(), f(x).detach()) and x.grad.shape == x.shape
+
+
+def test_what_is_cut_off_has_a_gradient_of_zeros(monkeypatch):
+    monkeypatch.setenv("TAPESCOPE_CC", "")
+    x = torch.randn(3, 3, requires_grad=True)
+    torch.compile(lambda x: F.pad(x, (-1, -2), value=1.0))(x).sum().backward()
+    assert torch.equal(x.grad, torch.zeros(3, 3))

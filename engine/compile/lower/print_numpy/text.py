@@ -306,6 +306,10 @@ class Printer:
             if isinstance(s, (Let, Store, Update)) and s.origins:
                 self.marks += [(at, tuple(s.origins)) for at in range(before, len(self.lines))]
 
+    def _ones(self) -> str:
+        """The shape of a single element."""
+        return f"({'1, ' * len(self.axes)})"
+
     def _empty(self, s: Any) -> bool:
         """Whether a statement stands in a loop without turns."""
         none = [v for v in self.axes if self.sizes[v].number == 0]
@@ -478,6 +482,10 @@ class Printer:
             kept = self.kept[x.data[0].name]
             self.add(f"{name} = {kept}")
             self.depends[name] = self.depends.get(kept, frozenset())
+            return
+        if x.op == "load" and x.data[0].size.number == 0 and not x.data[1].is_affine():
+            self.add(f"{name} = np.zeros({self._ones()}, np.{NUMPY[x.type]})")  # a choice will not take it
+            self.depends[name] = frozenset()
             return
         if x.op == "load":
             view, used = self.view(*x.data)
