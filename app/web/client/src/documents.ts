@@ -34,7 +34,7 @@ export class Documents {
     const { hash } = location;
     if (this.app.host) return false; // nobody's link brings a text beside a native kernel
     try {
-      if (hash.startsWith('#example=')) { await this.openExample(decodeURIComponent(hash.slice(9))); return true; }
+      if (hash.startsWith('#example=')) { await this.openExample(/%(?![0-9a-f]{2})|%[89a-f]/i.test(hash) ? hash.slice(9) : decodeURIComponent(hash.slice(9))); return true; }
       const value = await unpack(hash);
       if (value === null) return false;
       this.openShared(value);
@@ -67,7 +67,7 @@ export class Documents {
       const value = early && example === this.app.site.examples[0] ? await early : await (await fetch(new URL(example.recording, this.app.base))).json();
       const recording = value as Recording;
       this.app.show(readIpynb(structuredClone(recording.notebook)), example.title, { recording, id: EXAMPLE + id, example: id });
-      void this.store?.setSetting('last', null);
+      void this.store?.setSetting('last', null).catch(() => undefined); // only which document is opened next time
     } catch {
       say(`${example.title} could not be loaded. Are you offline, before the first visit was complete?`);
     }
@@ -76,7 +76,7 @@ export class Documents {
   openStored(kept: StoredDocument): void {
     this.app.show(readIpynb(kept.notebook), kept.title, { id: kept.id, example: kept.example });
     for (const cell of this.app.notebook.cells) if (cell.outputs.length) this.app.setRun(cell.id, { state: 'recorded' });
-    void this.store?.setSetting('last', kept.id);
+    void this.store?.setSetting('last', kept.id).catch(() => undefined); // only which document is opened next time
   }
 
   changed(): void {
