@@ -1,10 +1,9 @@
-"""Memory of compiled code: what `explain` tells of its peak is what is measured, and steps hold what they held before, however many."""
+"""Memory of compiled code: what `explain` tells of its peak is what is measured. Many steps are in test_memory_over_steps.py."""
 
 from __future__ import annotations
 
 import gc
 import os
-import sys
 import tracemalloc
 from typing import Any
 
@@ -103,64 +102,3 @@ def test_the_peak_told_is_the_peak_measured(name, device):
     assert abs(told["eager_peak_bytes"] - eager) <= 0.35 * eager, (told["eager_peak_bytes"], eager)
     if name != "two layers" and told["kernels"][0]["language"] != "numpy":  # whose blocks are as large as these arrays
         assert measured < eager / 1.4, "cheap chains are computed again, not saved"
-
-
-STEPS = {"c": 10_000, "numpy": 2_000, "webgpu": 300}
-"""As many as a second or two allows."""
-
-
-def footprint(device):
-    """What a process holds: Python's allocated blocks, bytes of memory that is resident, bytes of the device's buffers."""
-    gc.collect()
-    with open("/proc/self/statm") as statm:
-        resident = int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    reserved = pool().reserved if device == "webgpu" else 0
-    return sys.getallocatedblocks(), resident, reserved
-
-
-def growth(device, steps, sizes, leak=None):
-    """How much more is held after `steps` compiled steps of a small model than after the first few; batches have these sizes in turn,
-    and `leak` is where each step's loss is kept."""
-    torch.compiler.reset()  # what other tests compiled
-    torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)).to(device)
-    optimizer = torch.optim.Adam(model.parameters())
-
-    @torch.compile
-    def step(x, y):
-        optimizer.zero_grad()
-        loss = F.mse_loss(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    batches = [(torch.randn(n, 4, device=device), torch.randn(n, 1, device=device)) for n in sizes]
-
-    def run(count):
-        for k in range(count):
-            loss = step(*batches[k % len(batches)])
-            if leak is not None:
-                leak.append(loss)
-        loss.item()  # what was launched is done
-
-    run(200)
-    before = footprint(device)
-    run(steps)
-    after = footprint(device)
-    return [b - a for a, b in zip(before, after, strict=True)]
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="resident memory is read from /proc")
-@pytest.mark.parametrize("sizes", [(16,), (3, 5, 8, 13)], ids=["one size", "changing sizes"])
-def test_steps_hold_what_they_held_before(device, sizes, request):
-    steps = STEPS[request.node.callspec.params["device"]]
-    blocks, resident, reserved = growth(device, steps, sizes)
-    assert blocks < steps / 4, f"{blocks} blocks more after {steps} steps"
-    assert resident < max(1 << 20, 150 * steps), f"{resident} bytes more after {steps} steps"
-    assert reserved == 0
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="resident memory is read from /proc")
-def test_a_step_that_keeps_something_is_noticed(device):
-    blocks, _, reserved = growth(device, 1500, (16,), leak=[])
-    assert blocks > 1500 and (device == "cpu" or reserved > 0)
