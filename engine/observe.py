@@ -374,10 +374,12 @@ def kernels_json(
     seconds      median measured time of a launch, or None
     ceiling      the least seconds that the device's measured bandwidth and arithmetic allow, or None
     launches     how often it ran
+    tuned        what `max-autotune` tried for it: {"chosen", "tried": list of {"choice", "seconds", "error"}}, or None
     ===========  ==================================================================================
 
     `refused` are dictionaries {"first", "second", "reason"}: two neighbours that were not fused, and why. `passes` are
-    dictionaries {"pass", "name", "rewrites"}: what each rule of each pass did.
+    dictionaries {"pass", "name", "rewrites"}: what each rule of each pass did.  What `max-autotune` tried for whole segments is
+    added as "tuning": a list of {"chosen", "settled", "tried"}.
     """
     return {
         "version": KERNELS_VERSION, "device": device, "kernels": kernels, "refused": refused or [],

@@ -105,6 +105,9 @@ def build_kernels(kernels: Mapping[str, Any] | Any, capture: Any = None, *, titl
     for p in passes:
         if n := reading.integer(p.get("rewrites")):
             done.setdefault(reading.text(p.get("pass")), []).append(f"{reading.text(p.get('name'))} {n}")
+    for tuning in map(reading.mapping, reading.items(record.get("tuning"))):
+        if text := _tuned(tuning):
+            notes.say(f"Tuned: {text}.")
     if done:
         told = [(f"{name}: " if name else "") + ", ".join(rules) for name, rules in done.items()]
         notes.say(f"Simplified before (rewrites): {'; '.join(told)}.")
@@ -148,6 +151,16 @@ def _read(record: Mapping[str, Any], notes: reading.Notes) -> list[_Kernel]:
         steps = {reading.text(s.get("name")): s for s in map(reading.mapping, reading.items(kernel.get("steps")))}
         found.append(_Kernel(key, segment, kernel, names, [], steps))
     return found
+
+
+def _tuned(record: Mapping[str, Any]) -> str:
+    """What was chosen by measuring, and how everything fared that was tried; "" where nothing was."""
+    tried = []
+    for entry in map(reading.mapping, reading.items(record.get("tried"))):
+        seconds = reading.number(entry.get("seconds"))
+        fared = seconds_text(seconds) if seconds is not None else reading.text(entry.get("error"))
+        tried.append(f"{reading.text(entry.get('choice'))} {fared}".strip())
+    return f"{reading.text(record.get('chosen'))} of {', '.join(tried)}" if tried else ""
 
 
 def _time(kernel: _Kernel) -> float:
@@ -267,6 +280,7 @@ class _Builder:
             ("bytes", "" if size is None else bytes_text(size)),
             ("operations", "" if operations is None else f"{operations:,}"),
             ("launches", "" if launches is None else f"{launches:,}"), ("makes", outputs),
+            ("tuned", _tuned(reading.mapping(record.get("tuned")))),
         ]  # fmt: skip
         for field, text in (("inputs", "reads"), ("outputs", "writes")):
             for value in map(reading.mapping, reading.items(record.get(field))):

@@ -304,6 +304,10 @@ def _kernels_told(entry: Any) -> list[str]:
         lines.append(
             f"  tuned: {t['chosen']}, of {len(t['tried'])} forms" + ("" if t["settled"] else " (still measuring)")
         )
+    each = [k["tuned"] for k in told["kernels"] if k.get("tuned")]
+    if each:
+        other = sum(t["chosen"] != "usual" for t in each)
+        lines.append(f"  measured alone: {_count(len(each), 'kernel')}, of which {other} otherwise than usual")
     return lines
 
 

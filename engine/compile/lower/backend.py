@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..aot.function import AotFunction
 from ..graph import GraphModule
 from .memory.arena import Arena
 from .replay.check import Checked
 from .simplify.translate import Program, translate
+
+if TYPE_CHECKING:
+    from .schedule.fuse import Caps
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
@@ -105,12 +108,9 @@ def lower(program: Program, choices: Choices | None = None, arena: Arena | None 
 
     choices = choices or Choices()
     if program.backend == "webgpu":
-        from .replay.webgpu import GpuSegment, shared_lanes
+        from .replay.webgpu import GpuSegment
 
-        # Threads do not meet: each walks its own row, and what it needs again it computes again.
-        caps = Caps(buffers=7, keep=1 << 30, lend=True, rows_only=True, contiguous_rows=False)
-        caps.gathers = shared_lanes() > 0
-        return GpuSegment(assemble(program, caps), arena)
+        return GpuSegment(assemble(program, _gpu_caps()), arena)
     if program.backend != "cpu":
         raise NotImplementedError(f"there are no generated kernels for device {program.backend!r}")
     if choices.printer == "numpy" or not have_c():
@@ -124,25 +124,56 @@ def lower(program: Program, choices: Choices | None = None, arena: Arena | None 
 
 def _tuned(gm: GraphModule, choices: Choices, arena: Arena | None = None) -> Any:
     """A segment of which several forms are measured on the first call; the plain one where there is nothing to choose."""
-    from .autotune.choices import Candidate, Tuned
+    from .autotune.choices import BLOCKS, CANDIDATES, Candidate, Tuned
     from .replay.assemble import assemble
-    from .replay.cpu import Segment
     from .schedule.fuse import Caps
 
-    program = translate(gm, _printer(gm, choices))
-    if program.backend != "cpu" or choices.printer == "numpy" or not have_c():
-        return lower(program, choices, arena)
-
+    # Each form has memory of its own: it is measured while others run.
     more = FAST_MATH if choices.fast_math else ()
+    printer = _printer(gm, choices)
+    program = translate(gm, printer)
+    inputs = [f"{n.name}: {n.meta.get('val')!r}" for n in gm.graph if n.op == "placeholder"]
+    identity = "\n".join([printer, *more, gm.code, *inputs])
+    if program.backend == "webgpu":
+        from ...backends.base import backend
+        from ...backends.webgpu.tuning import key
+        from .autotune.gpu import TunedGpu
+        from .replay.webgpu import GpuSegment
+
+        def gpu(candidate: Candidate) -> GpuSegment:
+            made = GpuSegment(assemble(translate(gm, printer), _gpu_caps(candidate.merge)))
+            made.fallback = gm.forward
+            return made
+
+        return TunedGpu(gpu, identity, key(backend("webgpu").device.gpu.info))  # type: ignore[attr-defined]
+    if program.backend != "cpu":
+        return lower(program, choices, arena)
+    if printer == "numpy":
+        from .replay.numpy_program import NumpySegment
+
+        def blocks(candidate: Candidate) -> NumpySegment:
+            caps = Caps(keep=1, short=2, merge=candidate.merge)
+            return NumpySegment(assemble(translate(gm, printer), caps), block=candidate.block)
+
+        return Tuned(blocks, identity, BLOCKS)
+    from .replay.cpu import Segment
 
     def make(candidate: Candidate) -> Segment:
-        return Segment(
-            assemble(translate(gm), Caps(keep=candidate.keep, merge=candidate.merge)),
-            (*candidate.flags, *more),
-            arena=arena,
-        )
+        caps = Caps(keep=candidate.keep, merge=candidate.merge)
+        return Segment(assemble(translate(gm, printer), caps), (*candidate.flags, *more), candidate.alone)
 
-    return Tuned(make, gm.code)
+    return Tuned(make, identity, CANDIDATES)
+
+
+def _gpu_caps(merge: bool = True) -> Caps:
+    """What kernels for the open device may use."""
+    from .replay.webgpu import shared_lanes
+    from .schedule.fuse import Caps
+
+    # Threads do not meet: each walks its own row, and what it needs again it computes again.
+    caps = Caps(buffers=7, keep=1 << 30, lend=True, rows_only=True, contiguous_rows=False, merge=merge)
+    caps.gathers = shared_lanes() > 0
+    return caps
 
 
 def _printer(gm: GraphModule, choices: Choices) -> str:

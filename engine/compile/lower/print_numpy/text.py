@@ -54,7 +54,9 @@ class Unprintable(NotImplementedError):
 class Printer:
     """Prints one kernel as a Python function `name(m, n, g)` of flat arrays, sizes and numbers."""
 
-    def __init__(self, kernel: Kernel, slot: Any, symbol_slot: Any, name: str):
+    def __init__(self, kernel: Kernel, slot: Any, symbol_slot: Any, name: str, block: int | None = None):
+        """`block` gives the elements of a block, 0 for the whole at once; None leaves it to the kernel."""
+        self.elements = block
         self.k, self.slot, self.symbol_slot, self.name = kernel, slot, symbol_slot, name
         self.axes: list[str] = []
         self.sizes: dict[str, Ix] = {}
@@ -175,7 +177,10 @@ class Printer:
                     if v != x.variable:
                         inner *= self.sizes[v].number or 64
                 block = LIGHT if self._made(x.body) <= 4 else BLOCK
-                self.block = None if self._moves_only(x.body) else max(1, block // max(1, inner))
+                if self.elements is not None:
+                    block = self.elements
+                whole = self._moves_only(x.body) or block == 0
+                self.block = None if whole else max(1, block // max(1, inner))
                 step = str(self.block or "whole or 1")
                 self.add(f"whole = {self.size(x.size)}")
                 self.add(f"step = {step}")

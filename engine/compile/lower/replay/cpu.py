@@ -316,7 +316,7 @@ class Segment(Outputs):
     ) -> tuple[int, dict[int, np.ndarray]]:
         """Run on arrays: what came of it, and arrays by slot where steps in Python made some."""
         objects = (*arrays, *fresh)
-        if bus.launch or self.timing:
+        if (bus.launch and self.told) or self.timing:
             return self._timed(p, objects)
         if len(self.stretches) == 1 and self.stretches[0][0] is not None:
             return self.stretches[0][0](p.address, id(objects) + ITEMS), {}
@@ -346,6 +346,9 @@ class Segment(Outputs):
 
     timing = False
     """Whether every step is timed."""
+
+    told = True
+    """Whether listeners hear of its launches; not while it is only measured."""
 
     def _timed(self, p: Prepared, objects: tuple[np.ndarray, ...]) -> tuple[int, dict[int, np.ndarray]]:
         """The steps one by one, each timed and told to listeners."""

@@ -157,6 +157,7 @@ def describe(segment: Any, segment_id: str = "", made: Mapping[str, list[int]] |
     made = tape_nodes([segment]) if made is None else made
     assembly: Assembly = segment.assembly
     program = assembly.program
+    tuned = getattr(segment, "tried", {})
     times, values = getattr(segment, "times", {}), segment.known_sizes()
     device = segment.device or segment.backend.device if program.backend == "webgpu" else None
     out: list[dict[str, Any]] = []
@@ -207,7 +208,7 @@ def describe(segment: Any, segment_id: str = "", made: Mapping[str, list[int]] |
             "segment": segment_id, "tape": list(tape), "sources": list(sources.values()),
             "lines": [[n, list(o)] for n, o in lines], "launch": launch, **arrays, "bytes": moved,
             "operations": operations, "seconds": statistics.median(measured) if measured else None,
-            "ceiling": ceiling(moved, operations, device), "launches": segment.launches,
+            "ceiling": ceiling(moved, operations, device), "launches": segment.launches, "tuned": tuned.get(k),
         })  # fmt: skip
     return out
 

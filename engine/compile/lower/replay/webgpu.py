@@ -18,7 +18,7 @@ from .....webgpu_kernels.wgsl import fold
 from ....backends.base import backend as backend_of
 from ....backends.webgpu.array import GpuArray, row_major
 from ....backends.webgpu.memory import size_class
-from ....backends.webgpu.tuning import lanes
+from ....backends.webgpu.tuning import lanes as probed
 from ....dtypes import DTYPES
 from ....observe import bus
 from ....tensor import wrap
@@ -31,6 +31,7 @@ from ..print_c.program import notes
 from ..print_wgsl.product import Operand, Product, print_product
 from ..print_wgsl.rows import row_printer
 from ..print_wgsl.text import Printed
+from ..print_wgsl.ways import USUAL, Way
 from ..schedule.anchors import affine
 from ..schedule.fuse import bare
 from ..schedule.matrices import separable
@@ -46,7 +47,7 @@ from .watch import Watch
 def shared_lanes() -> int:
     """The size of the open device's subgroups where products are made of their broadcasts, else 0."""
     device = backend_of("webgpu").device  # type: ignore[attr-defined]
-    return lanes(device) if device.gpu.info.software else 0
+    return probed(device) if device.gpu.info.software else 0
 
 
 class GpuSegment(Outputs):
@@ -61,16 +62,11 @@ class GpuSegment(Outputs):
         self.printed: dict[int, Printed] = {}
         self.buffers: dict[int, Buffer] = {}
         self.lanes = shared_lanes()
-        note = notes(self.program)
-        for k, step in enumerate(assembly.steps):
-            if step.kind == "kernel":
-                assert step.kernel is not None
-                name = f"k{k}_{step.kernel.name.split('_', 1)[-1]}"
-                self.printed[k] = row_printer(step.kernel, self._code, note, name, self.lanes).print()
-            elif step.kind == "product" and self.lanes:
-                made = self._print_product(k, step, note)
-                if made is not None:
-                    self.printed[k] = made
+        for k in range(len(assembly.steps)):
+            if (made := self.print_step(k)) is not None:
+                self.printed[k] = made
+        self.tried: dict[int, dict[str, Any]] = {}
+        """What `max-autotune` tried for a step, and how it fared."""
         self.bound = [
             (i, assembly.slots[v]) for i, v in enumerate(self.program.inputs) if v is not None and v in assembly.slots
         ]
@@ -89,7 +85,30 @@ class GpuSegment(Outputs):
     def _code(self, b: Buffer) -> str:
         return self.backend.code(DTYPES[NUMPY[b.dtype]])
 
-    def _print_product(self, k: int, step: Step, note: Any) -> Printed | None:
+    def print_step(self, k: int, way: Way = USUAL) -> Printed | None:
+        """The kernel of a step; None where the engine's own is used."""
+        step, note = self.assembly.steps[k], notes(self.program)
+        lanes = self.lanes if way.subgroups is None else probed(self.backend.device) if way.subgroups else 0
+        if step.kind == "product":
+            return self._print_product(k, step, note, lanes, way.rank) if lanes and not way.engine else None
+        if step.kernel is None:
+            return None
+        name = f"k{k}_{step.kernel.name.split('_', 1)[-1]}"
+        printer = row_printer(step.kernel, self._code, note, name, lanes)
+        printer.takes_fours = way.four
+        return printer.print()
+
+    def take(self, forms: dict[int, Printed | None]) -> None:
+        """From the next call on, run steps by these kernels (None: by the engine's)."""
+        with self.lock:
+            for k, p in forms.items():
+                if p is None:
+                    self.printed.pop(k, None)
+                else:
+                    self.printed[k] = p
+            self.device = self.recording = None
+
+    def _print_product(self, k: int, step: Step, note: Any, lanes: int, rank: int) -> Printed | None:
         """The kernel of a product of known sizes; None where the engine's own is used."""
         v = step.value
         assert v is not None
@@ -113,7 +132,7 @@ class GpuSegment(Outputs):
                 step_name(k, step), operands[0], operands[1], out,
                 tuple((z, s) for z, s in zip(names, layers, strict=True) if s != 1), m, n, depth,
             )  # fmt: skip
-            text = print_product(wanted, self.lanes, note(tuple(v.origins)))
+            text = print_product(wanted, lanes, note(tuple(v.origins)), rank=rank)
         except NotImplementedError:
             return None
         return Printed(
