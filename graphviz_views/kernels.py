@@ -44,6 +44,7 @@ def kernels_of(capture: Any) -> dict[str, Any]:
     kernels: list[Any] = []
     refused: list[Any] = []
     passes: dict[tuple[str, str], int] = {}
+    tuning: list[Any] = []
     device, peaks = "", [0, 0]
     for segment in map(reading.mapping, reading.items(reading.mapping(capture).get("segments"))):
         own = reading.mapping(segment.get("kernels"))
@@ -54,12 +55,14 @@ def kernels_of(capture: Any) -> dict[str, Any]:
         for done in map(reading.mapping, reading.items(own.get("passes"))):
             key = reading.text(done.get("pass")), reading.text(done.get("name"))
             passes[key] = passes.get(key, 0) + (reading.integer(done.get("rewrites")) or 0)
+        tuning += reading.items(own.get("tuning"))
         for n, field in enumerate(("peak_bytes", "eager_peak_bytes")):
             peaks[n] = max(peaks[n], reading.integer(own.get(field)) or 0)
     done_by = [{"pass": first, "name": name, "rewrites": count} for (first, name), count in passes.items()]
     return {
         "version": KERNELS_VERSION, "device": device, "kernels": kernels, "refused": refused,
         "peak_bytes": peaks[0] or None, "eager_peak_bytes": peaks[1] or None, "passes": done_by,
+        "tuning": tuning,
     }  # fmt: skip
 
 
@@ -160,7 +163,7 @@ def _tuned(record: Mapping[str, Any]) -> str:
         seconds = reading.number(entry.get("seconds"))
         fared = seconds_text(seconds) if seconds is not None else reading.text(entry.get("error"))
         tried.append(f"{reading.text(entry.get('choice'))} {fared}".strip())
-    return f"{reading.text(record.get('chosen'))} of {', '.join(tried)}" if tried else ""
+    return f"{reading.text(record.get('chosen'))} (tried: {', '.join(tried)})" if tried else ""
 
 
 def _time(kernel: _Kernel) -> float:

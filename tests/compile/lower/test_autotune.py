@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
 os.environ.setdefault("LP_NUM_THREADS", "0")
 
@@ -13,7 +14,7 @@ import pytest
 
 from tapescope import engine as torch
 from tapescope.engine.backends.base import backend
-from tapescope.engine.compile.capture.story import compiled_of, explain, records
+from tapescope.engine.compile.capture.story import compiled_of, explain
 from tapescope.engine.compile.lower.autotune import choices, gpu, kernels
 from tapescope.engine.observe import bus
 
@@ -31,9 +32,24 @@ def quick(monkeypatch, tmp_path):
     monkeypatch.setattr(choices, "IDLE", 0.0)
 
 
+def entries(f):
+    compiled = compiled_of(f)
+    assert compiled is not None
+    return list(compiled.by_id.values())
+
+
+def segment_of(f):
+    (segment,) = entries(f)[0].compiled.segments()
+    return segment
+
+
+def opened() -> Any:
+    return backend("webgpu")
+
+
 def tuned(f):
     return [
-        v.forward for e in compiled_of(f).by_id.values() for v in e.compiled.variants.values() if hasattr(v.forward, "tuning")
+        v.forward for e in entries(f) for v in e.compiled.variants.values() if hasattr(v.forward, "tuning")
     ]  # fmt: skip
 
 
@@ -62,7 +78,7 @@ def test_each_kernel_of_webgpu_has_its_way(need_vulkan):
     assert torch.allclose(f(x, w).cpu(), want.cpu(), atol=1e-5)
     (part,) = settle(f)
     assert part.tuning()["chosen"] in {c.name for c in gpu.TOGETHER}
-    told = {k["name"]: k["tuned"] for s in records(compiled_of(f))["segments"] for k in s["kernels"]["kernels"]}
+    told = {k["name"]: k["tuned"] for e in entries(f) for k in e.compiled.kernels_json()["kernels"]}
     product = next(t for name, t in told.items() if name.startswith("k0"))
     names = [t["choice"] for t in product["tried"]]
     assert names[0] == "usual" and "the engine's product" in names and "tiling 2 by subgroups" in names
@@ -76,7 +92,7 @@ def test_every_way_computes_the_same(need_vulkan, monkeypatch):
     x, w = data("webgpu")
     f = torch.compile(program)
     want = f(x, w).cpu()
-    (segment,) = next(iter(compiled_of(f).by_id.values())).compiled.segments()
+    segment = segment_of(f)
     other = 0
     for k in range(len(segment.assembly.steps)):
         usual = segment.printed[k]
@@ -95,7 +111,7 @@ def test_a_way_that_computes_something_else_is_out(need_vulkan, monkeypatch):
     x, w = data("webgpu")
     f = torch.compile(program)
     f(x, w)
-    (segment,) = next(iter(compiled_of(f).by_id.values())).compiled.segments()
+    segment = segment_of(f)
     monkeypatch.setattr(kernels, "agree", lambda ours, theirs: False)
     assert kernels.tune(segment, {}, lambda: None, {}) == {}
     errors = [t["error"] for told in segment.tried.values() for t in told["tried"] if t["choice"] != "usual"]
@@ -203,11 +219,11 @@ print("done")
 def test_the_device_records_as_before(need_vulkan):
     """Measuring leaves the recorder and the pool of the device as they were."""
     need_vulkan()
-    device = backend("webgpu").device
+    device = opened().device
     x, w = data("webgpu")
     f = torch.compile(program)
     f(x, w)
-    (segment,) = next(iter(compiled_of(f).by_id.values())).compiled.segments()
+    segment = segment_of(f)
     device.flush()
     kernels.tune(segment, {}, lambda: None, {})
     assert not device.commands
