@@ -244,6 +244,7 @@ def test_autotune_measures_once(monkeypatch, tmp_path):
     gm = make_fx(lambda x: F.softmax(x, -1))(x)
     first = compile_graph(gm, (), Choices("max-autotune"))
     assert torch.allclose(first(x), F.softmax(x, -1))
+    first(x)
     first.wait()
     assert first.settled and first.tuning()["chosen"] in {c.name for c in CANDIDATES}
     assert torch.allclose(first(x), F.softmax(x, -1))
@@ -273,7 +274,8 @@ def test_what_was_tuned_is_told(monkeypatch, tmp_path):
     from ..aot.harness import level1
 
     made = backend_with(Choices("max-autotune"))(level1(lambda x: F.softmax(x, -1), [x]), [x])
-    made(x)
+    for _ in range(2):
+        made(x)
     for variant in made.variants.values():
         variant.forward.wait()
     (told,) = made.kernels_json()["tuning"]

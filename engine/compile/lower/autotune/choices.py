@@ -1,9 +1,9 @@
 """Choices that are measured: vector width, loops unrolled, threads, blocks, what is kept rather than computed again, and what is fused.
 
-With `mode="max-autotune"` the first call runs the graph as it would be compiled anyway. A thread then builds it by each of the
-candidates, and times them on copies of the first call's arguments while no call has come for a moment; the fastest whose results are
-those of the usual form takes over. The choice is kept on disk by the graph and the machine; `tried` says what was measured.  What is
-special to WebGPU is in `gpu.py`.
+With `mode="max-autotune"` the first call runs the graph as it would be compiled anyway. From the second call on (what is called once is
+not worth it) a thread builds it by each of the candidates, and times them on copies of that call's arguments while no call has come for
+a moment; the fastest whose results are those of the usual form takes over. One segment is measured at a time. The choice is kept on disk
+by the graph and the machine; `tried` says what was measured.  What is special to WebGPU is in `gpu.py`.
 """
 
 from __future__ import annotations
@@ -85,6 +85,8 @@ class Spent(Exception):
 
 
 _ending = threading.Event()
+_turn = threading.Lock()
+"""Held by the one who measures."""
 _measuring: weakref.WeakSet[Tuned] = weakref.WeakSet()
 
 
@@ -117,6 +119,9 @@ class Tuned:
         self.settled = False
         """Whether everything was measured."""
 
+        self.waiting = False
+        """Whether the next call begins to measure."""
+
         self.chosen: Any = None
         self.last = 0.0
         self.began = 0.0
@@ -133,6 +138,11 @@ class Tuned:
             with self.lock:
                 if self.chosen is None:
                     self._begin(tensors)
+        elif self.waiting:
+            with self.lock:
+                if self.waiting:
+                    self.waiting = False
+                    self._start(tensors)
         run = self.chosen
         assert run is not None  # `_begin` chose
         try:
@@ -150,39 +160,41 @@ class Tuned:
         return {"chosen": self.choice, "settled": self.settled, "tried": list(self.tried)}
 
     def _begin(self, tensors: tuple[Any, ...]) -> None:
-        """The first call: the choice that is known, or the usual form, while others are measured."""
+        """The first call: the choice that is known, or the usual form."""
         try:
             known = json.loads(self.path.read_text())
             candidate = next(c for c in self.candidates if c.name == known["chosen"])
             tried, made = known["tried"], self.made(candidate, known)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration):
             usual = self.candidates[0]
-            first = self.make(usual)
-            self.choice, self.chosen = usual.name, first
-            reason, work = self.prepare(first, tensors)
-            if reason:
-                self.settled = True
-                self.tried = [{"choice": usual.name, "seconds": None, "error": reason}]
-                return
-            self.thread = threading.Thread(target=self._run, args=(work,), daemon=True, name="tapescope-autotune")
-            self.began = time.monotonic()
+            self.choice, self.chosen, self.waiting = usual.name, self.make(usual), True
+            return
+        self.choice, self.chosen, self.tried, self.settled = candidate.name, made, tried, True
+
+    def _start(self, tensors: tuple[Any, ...]) -> None:
+        """Begin to measure."""
+        reason, work = self.prepare(self.chosen, tensors)
+        thread = threading.Thread(target=self._run, args=(work,), daemon=True, name="tapescope-autotune")
+        if not reason:
             if not _measuring:
                 atexit.register(_end)
             _measuring.add(self)
+            self.thread = thread
             try:
-                self.thread.start()
+                thread.start()
+                return
             except RuntimeError as error:  # no threads here, as in a browser, or no more of them
-                self.thread, self.settled = None, True
-                self.tried = [{"choice": usual.name, "seconds": None, "error": str(error)}]
-            return
-        self.choice, self.chosen, self.tried, self.settled = candidate.name, made, tried, True
+                reason, self.thread = str(error), None
+                _measuring.discard(self)
+        self.settled = True
+        self.tried = [{"choice": self.choice, "seconds": None, "error": reason}]
 
     def made(self, candidate: Candidate, known: dict[str, Any]) -> Any:
         """The segment of a choice that was read from disk."""
         return self.make(candidate)
 
     def prepare(self, first: Any, tensors: tuple[Any, ...]) -> tuple[str, Callable[[], None]]:
-        """Why nothing can be measured ("" where it can), and what measures; called in the first call, before it runs."""
+        """Why nothing can be measured ("" where it can), and what measures; called in the second call, before it runs."""
         if any(step.kind == "call" for step in first.assembly.steps):
             # Calls may draw random numbers or have other effects: nothing may run twice.
             return "a kernel of the engine is called", lambda: None
@@ -191,7 +203,14 @@ class Tuned:
 
     def _run(self, work: Callable[[], None]) -> None:
         try:
-            work()
+            while not _turn.acquire(timeout=IDLE):
+                if _ending.is_set():
+                    return
+            try:
+                self.began = time.monotonic()
+                work()
+            finally:
+                _turn.release()
         except Ended:
             return
         except Exception as error:  # what the user's own call could not do either
