@@ -242,6 +242,9 @@ class Bus:
     norms = False
     """Whether the records of backward carry the norms of gradients: one reduction and one read a gradient."""
 
+    began = 0.0
+    """When the operator that is recorded next began, by `time.perf_counter`; between operators other code runs."""
+
     def __init__(self) -> None:
         self._subscribers: dict[int, tuple[frozenset[str], Callable[[Record], None]]] = {}
         self._tickets = itertools.count()
