@@ -5,8 +5,8 @@
 # does while it learns. It is ordinary PyTorch code: every line also runs under PyTorch itself. It takes about 20
 # minutes, and before some cells stands a question: answer it for yourself, then run the cell.
 #
-# Run the cells one after the other with **Shift+Enter** (or Ctrl+J, Alt+Enter, F5 where the terminal swallows that
-# key). Two things move while you do:
+# Run the cells one after the other with **Shift+Enter** (in a terminal that swallows this key: Ctrl+J, Alt+Enter or F5).
+# Two things move while you do:
 #
 # * under the cells, what they print and the curve of the loss;
 # * beside them, the **Tape**: every operator that ran and that `backward()` will have to walk back through.

@@ -136,7 +136,7 @@ class BrowserGpu(Gpu):
         if opening:
             raise DeviceError(message)
         if kind == "lost":
-            self.lost = "it was closed" if self._closed else message
+            self.lost = "it was closed" if self._closed else message.rstrip(" .")
             raise DeviceLost(
                 f"The WebGPU device was lost ({self.lost}). Tensors in its memory are gone; make them again."
             )

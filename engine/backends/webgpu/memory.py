@@ -264,7 +264,7 @@ class Pool:
 
     def invalidate(self, cause: str) -> None:
         """The device is lost: take the handles away from all blocks, so that using one says so at once."""
-        self.lost = cause
+        self.lost = cause.rstrip(" .")
         self._free.clear()
         for found in gc.get_objects():
             if type(found) is Block and found.pool is self and found.buffer:

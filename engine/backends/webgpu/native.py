@@ -198,7 +198,7 @@ class NativeGpu(Gpu):
 
     def _on_lost(self, cause: str) -> None:
         if self.lost is None:
-            self.lost = "it was closed" if self._closed else cause
+            self.lost = "it was closed" if self._closed else cause.rstrip(" .")
 
     def _on_error(self, kind: str, message: str) -> None:
         self._errors.append((kind, " ".join(message.split())))
