@@ -82,7 +82,7 @@ def lower(program: Program, choices: Choices | None = None) -> Any:
 
         # Threads do not meet: each walks its own row, and what it needs again it computes again.
         caps = Caps(buffers=7, keep=1 << 30, lend=True, rows_only=True, contiguous_rows=False)
-        caps.gathers = shared_lanes() > 0
+        caps.gathers = caps.epilogues = shared_lanes() > 0
         return GpuSegment(assemble(program, caps))
     if program.backend != "cpu":
         raise NotImplementedError(f"there are no generated kernels for device {program.backend!r}")

@@ -7,7 +7,6 @@ engine's own kernels.
 
 from __future__ import annotations
 
-import math
 import struct
 import threading
 import time
@@ -23,21 +22,19 @@ from ....dtypes import DTYPES
 from ....observe import bus
 from ....tensor import wrap
 from ..loops.form import Buffer
-from ..loops.index import evaluate, ix
+from ..loops.index import evaluate
 from ..loops.scalar import CODES, NUMPY
 from ..print_c.program import notes
-from ..print_wgsl.product import Operand, Product, print_product
 from ..print_wgsl.rows import row_printer
 from ..print_wgsl.text import Printed
 from ..schedule.anchors import affine
 from ..schedule.fuse import bare
-from ..schedule.matrices import separable
 from ..values import Value, canonical
 from .assemble import Assembly, Step
 from .calls import run_call
 from .common import Outputs
+from .products import print_step
 from .recorded import record
-from .tell import step_name
 from .watch import Watch
 
 
@@ -64,8 +61,8 @@ class GpuSegment(Outputs):
                 assert step.kernel is not None
                 name = f"k{k}_{step.kernel.name.split('_', 1)[-1]}"
                 self.printed[k] = row_printer(step.kernel, self._code, note, name, self.lanes).print()
-            elif step.kind == "product" and self.lanes:
-                made = self._print_product(k, step, note)
+            elif step.kind == "product":
+                made = print_step(self, k, note)
                 if made is not None:
                     self.printed[k] = made
         self.bound = [
@@ -85,38 +82,6 @@ class GpuSegment(Outputs):
 
     def _code(self, b: Buffer) -> str:
         return self.backend.code(DTYPES[NUMPY[b.dtype]])
-
-    def _print_product(self, k: int, step: Step, note: Any) -> Printed | None:
-        """The kernel of a product of known sizes; None where the engine's own is used."""
-        v = step.value
-        assert v is not None
-        sizes = [n.number for n in (*v.shape, *v.args[0].shape[-1:])]
-        if v.dtype != "f32" or any(n is None or n == 0 for n in sizes):
-            return None
-        *layers, m, n, depth = [s or 0 for s in sizes]
-        names = [f"z{i}" for i in range(len(layers))]
-        try:
-            operands = []
-            for a, own, size in zip(v.args, "mn", (m, n), strict=True):
-                seen = separable(v, a, self.assembly.held)
-                if seen is None:
-                    return None
-                root = self.assembly.root(seen[0])
-                slot = self.assembly.slots[root]
-                made = Buffer(f"b{slot}", root.dtype, root.numel(), value=root, shape=root.shape)
-                operands.append(Operand(self.buffers.setdefault(slot, made), seen[1], own, size))
-            out = Buffer(f"b{self.assembly.slots[v]}", "f32", v.numel(), value=v, shape=v.shape)
-            wanted = Product(
-                step_name(k, step), operands[0], operands[1], out,
-                tuple((z, s) for z, s in zip(names, layers, strict=True) if s != 1), m, n, depth,
-            )  # fmt: skip
-            text = print_product(wanted, self.lanes, note(tuple(v.origins)))
-        except NotImplementedError:
-            return None
-        return Printed(
-            text.shader, text.words, text.bindings, ix(text.groups * text.threads), False, text.wide, [(0, tuple(v.origins))],
-            text.threads, m * n * depth * math.prod(layers),
-        )  # fmt: skip
 
     def _lifetimes(self) -> None:
         """After which step the memory of each intermediate result is free."""
