@@ -335,8 +335,7 @@ class _Scheduler:
     def _settle(self, unit: Unit, anchor: Value, leaves: Iterable[Value]) -> None:
         self.unit_of[anchor] = unit
         self.placed.add(anchor)
-        assert unit.group is not None
-        for v in unit.group.reads:
+        for v in unit.group.reads if unit.group is not None else ():
             self.readers.setdefault(v, {})[unit.number] = unit
         self._depend(unit, leaves)
 
