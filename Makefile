@@ -61,10 +61,10 @@ system:
 
 # OPENBLAS_*: settings that old OpenBLAS builds need on some processors make a current one several times slower.
 bench: $(VENV)/.dev
-	@found=; for file in benchmarks/*.py; do \
-	  case "$$file" in */_*|*'*'*) continue;; esac; found=yes; echo "== $$file"; \
-	  env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(BIN)/python "$$file" || exit 1; \
-	done; test -n "$$found" || echo 'benchmarks/ holds no benchmark yet.'
+	@failed=; for file in benchmarks/*.py; do \
+	  case "$$file" in */_*) continue;; esac; echo "== $$file"; \
+	  env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(BIN)/python "$$file" || failed="$$failed $$file"; \
+	done; test -z "$$failed" || { echo "Not measured in full:$$failed" >&2; exit 1; }
 
 conformance:
 	@if ! test -d $(CONFORMANCE); then \

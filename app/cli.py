@@ -237,6 +237,24 @@ def _recover(options: argparse.Namespace) -> int:
     return 0
 
 
+def _serve_arguments(parser: argparse.ArgumentParser) -> None:
+    from .web.native_commands import serve_arguments
+
+    serve_arguments(parser)
+    _device_argument(parser)
+    _torch_argument(parser)
+    _memory_argument(parser)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    _checked(options)
+    if not 0 <= options.port <= 65535:
+        raise CommandError(f"--port {options.port}: ports go from 0 (a free one) to 65535.", USAGE)
+    from .web.native_commands import serve
+
+    return serve(options, _notebook_path)
+
+
 def _playground_arguments(parser: argparse.ArgumentParser) -> None:
     from .web.commands import playground_arguments
 
@@ -291,6 +309,7 @@ COMMANDS: dict[str, Command] = {
     "new": Command("make a notebook", _new_arguments, _new),
     "tutorial": Command("make your copy of the teaching notebooks and open the first", _tutorial_arguments, _tutorial),
     "convert": Command("rewrite a notebook in the other format", _convert_arguments, _convert),
+    "serve": Command("open a notebook in the browser, with its kernel on this machine", _serve_arguments, _serve),
     "playground": Command("build or serve the notebook as a web page", _playground_arguments, _playground),
     "export": Command("make one HTML file that replays a run of a notebook", _export_arguments, _export),
     "recover": Command("get unsaved work back after a crash", _recover_arguments, _recover),

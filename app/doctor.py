@@ -54,6 +54,7 @@ def libraries() -> Iterator[Finding]:
         ("ipython", "IPython", "running cells"),
         ("textual", "textual", "the terminal app"),
         ("plotly", "plotly", "figures"),
+        ("websockets", "websockets", "tapescope serve"),
     ):
         yield _library(package, module, "bad", f"It is needed for {purpose}: pip install --force-reinstall tapescope")
     yield _library("wgpu", "wgpu", "note", "Without it there is no WebGPU device, only the CPU: pip install wgpu")

@@ -498,7 +498,7 @@ def advice(error: BaseException | None = None) -> str:
         if not sentence and _is_ours(error):
             sentence = _entry(str(error), call[2] if call else [])
         sentence = sentence or advice_python.sentence(error)
-        return " ".join(filter(None, (_given(call, str(error)) if call else "", sentence)))
+        return " ".join(filter(None, (_given(call, error) if call else "", sentence)))
     except Exception:  # advice about an error must never be another
         return ""
 
@@ -529,11 +529,14 @@ def _entry(message: str, operands: Operands) -> str:
     return ""
 
 
-def _given(call: tuple[str, str, Operands], message: str) -> str:
+def _given(call: tuple[str, str, Operands], error: BaseException) -> str:
     """ "linear was given input [8, 5], weight [2, 4] (in Net.fc1)."."""
     op, module, operands = call
+    message = str(error)
     if op in ("backward", "grad") or "backward through" in message or "modified by an inplace" in message:
         return ""  # what backward was called on tells nothing
+    if any(kind.__name__ == "DeviceError" for kind in type(error).__mro__):
+        return ""  # a device that is gone or full is no matter of shapes
     types = len({t.dtype for _, t in operands}) > 1 or "type" in message or "implemented" in message
     shown = [
         f"{'' if name.startswith('args[') else (tensor._label or name) + ' '}[{', '.join(str(n) for n in tensor.shape)}]"

@@ -7,6 +7,7 @@ is recorded.  What operators there are and what they mean is the table's busines
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 from . import dtypes, module_path
@@ -28,6 +29,8 @@ def call(op: Op, tensors: tuple[Any, ...], statics: tuple[Any, ...] = ()) -> Any
 
     Returns a Tensor, or a tuple of them where the operator has several outputs.
     """
+    if bus.op:
+        bus.began = perf_counter()
     if op.kind == "pointwise":
         return pointwise(op, tensors, statics)
     if state.modes:
@@ -73,6 +76,8 @@ def casting() -> bool:
 
 def pointwise(op: Op, args: tuple[Any, ...], statics: tuple[Any, ...] = ()) -> Any:
     """Run a pointwise primitive; its arguments are tensors or Python numbers, promoted by PyTorch's rules."""
+    if bus.op:
+        bus.began = perf_counter()
     if state.modes:
         return state.modes[-1].call(op, args, statics)
     backend, compute, arrays, needs, wide = _prepare(op, args)
@@ -280,6 +285,8 @@ def meta_of(t: Tensor) -> Meta:
 
 def view(op: Op, t: Tensor, statics: tuple[Any, ...]) -> Tensor:
     """Run a view primitive: new geometry on the same storage."""
+    if bus.op:
+        bus.began = perf_counter()
     shape, strides, offset = op.geometry(tuple(t._data.shape), t.stride(), t.storage_offset(), *statics)  # type: ignore[misc]
     if op.dtype is None:
         out = make_view(t, shape, strides, offset)
@@ -340,6 +347,8 @@ def make_view(
 
 def inplace(op: Op, target: Tensor, others: tuple[Any, ...], statics: tuple[Any, ...] = ()) -> Tensor:
     """Run a pointwise primitive with its first argument as the output, and rebase its history."""
+    if bus.op:
+        bus.began = perf_counter()
     if state.modes:
         return state.modes[-1].inplace(op, target, others, statics)
     args = (target, *others)

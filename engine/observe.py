@@ -242,6 +242,9 @@ class Bus:
     norms = False
     """Whether the records of backward carry the norms of gradients: one reduction and one read a gradient."""
 
+    began = 0.0
+    """When the operator that is recorded next began, by `time.perf_counter`; between operators other code runs."""
+
     def __init__(self) -> None:
         self._subscribers: dict[int, tuple[frozenset[str], Callable[[Record], None]]] = {}
         self._tickets = itertools.count()
@@ -374,10 +377,12 @@ def kernels_json(
     seconds      median measured time of a launch, or None
     ceiling      the least seconds that the device's measured bandwidth and arithmetic allow, or None
     launches     how often it ran
+    tuned        what `max-autotune` tried for it: {"chosen", "tried": list of {"choice", "seconds", "error"}}, or None
     ===========  ==================================================================================
 
     `refused` are dictionaries {"first", "second", "reason"}: two neighbours that were not fused, and why. `passes` are
-    dictionaries {"name", "rewrites"}: what each simplification did.
+    dictionaries {"pass", "name", "rewrites"}: what each rule of each pass did.  What `max-autotune` tried for whole segments is
+    added as "tuning": a list of {"chosen", "settled", "tried"}.
     """
     return {
         "version": KERNELS_VERSION, "device": device, "kernels": kernels, "refused": refused or [],

@@ -43,7 +43,8 @@ def kernels_of(capture: Any) -> dict[str, Any]:
     """The kernels of all segments of a capture as one list, in the order of the segments."""
     kernels: list[Any] = []
     refused: list[Any] = []
-    passes: dict[str, int] = {}
+    passes: dict[tuple[str, str], int] = {}
+    tuning: list[Any] = []
     device, peaks = "", [0, 0]
     for segment in map(reading.mapping, reading.items(reading.mapping(capture).get("segments"))):
         own = reading.mapping(segment.get("kernels"))
@@ -52,14 +53,16 @@ def kernels_of(capture: Any) -> dict[str, Any]:
         kernels += [{**reading.mapping(k), "segment": name} for k in reading.items(own.get("kernels"))]
         refused += [{**reading.mapping(r), "segment": name} for r in reading.items(own.get("refused"))]
         for done in map(reading.mapping, reading.items(own.get("passes"))):
-            name = reading.text(done.get("name"))
-            passes[name] = passes.get(name, 0) + (reading.integer(done.get("rewrites")) or 0)
+            key = reading.text(done.get("pass")), reading.text(done.get("name"))
+            passes[key] = passes.get(key, 0) + (reading.integer(done.get("rewrites")) or 0)
+        tuning += reading.items(own.get("tuning"))
         for n, field in enumerate(("peak_bytes", "eager_peak_bytes")):
             peaks[n] = max(peaks[n], reading.integer(own.get(field)) or 0)
-    done_by = [{"name": name, "rewrites": count} for name, count in passes.items()]
+    done_by = [{"pass": first, "name": name, "rewrites": count} for (first, name), count in passes.items()]
     return {
         "version": KERNELS_VERSION, "device": device, "kernels": kernels, "refused": refused,
         "peak_bytes": peaks[0] or None, "eager_peak_bytes": peaks[1] or None, "passes": done_by,
+        "tuning": tuning,
     }  # fmt: skip
 
 
@@ -101,9 +104,16 @@ def build_kernels(kernels: Mapping[str, Any] | Any, capture: Any = None, *, titl
     if peak is not None:
         about.append(f"peak {bytes_text(peak)}" + (f" (eager: {bytes_text(eager)})" if eager is not None else ""))
     passes = [reading.mapping(p) for p in reading.items(record.get("passes"))]
-    done = [f"{reading.text(p.get('name'))} {n}" for p in passes if (n := reading.integer(p.get("rewrites")))]
+    done: dict[str, list[str]] = {}
+    for p in passes:
+        if n := reading.integer(p.get("rewrites")):
+            done.setdefault(reading.text(p.get("pass")), []).append(f"{reading.text(p.get('name'))} {n}")
+    for tuning in map(reading.mapping, reading.items(record.get("tuning"))):
+        if text := _tuned(tuning):
+            notes.say(f"Tuned: {text}.")
     if done:
-        notes.say(f"Simplified before (rewrites): {', '.join(done)}.")
+        told = [(f"{name}: " if name else "") + ", ".join(rules) for name, rules in done.items()]
+        notes.say(f"Simplified before (rewrites): {'; '.join(told)}.")
     return Graph.build(
         builder.nodes, builder.edges, title=title, notes=notes.sentences, aliases=builder.aliases, kind="kernels",
         scope_facts=builder.facts, about=", ".join(about),
@@ -144,6 +154,16 @@ def _read(record: Mapping[str, Any], notes: reading.Notes) -> list[_Kernel]:
         steps = {reading.text(s.get("name")): s for s in map(reading.mapping, reading.items(kernel.get("steps")))}
         found.append(_Kernel(key, segment, kernel, names, [], steps))
     return found
+
+
+def _tuned(record: Mapping[str, Any]) -> str:
+    """What was chosen by measuring, and how everything fared that was tried; "" where nothing was."""
+    tried = []
+    for entry in map(reading.mapping, reading.items(record.get("tried"))):
+        seconds = reading.number(entry.get("seconds"))
+        fared = seconds_text(seconds) if seconds is not None else reading.text(entry.get("error"))
+        tried.append(f"{reading.text(entry.get('choice'))} {fared}".strip())
+    return f"{reading.text(record.get('chosen'))} (tried: {', '.join(tried)})" if tried else ""
 
 
 def _time(kernel: _Kernel) -> float:
@@ -263,6 +283,7 @@ class _Builder:
             ("bytes", "" if size is None else bytes_text(size)),
             ("operations", "" if operations is None else f"{operations:,}"),
             ("launches", "" if launches is None else f"{launches:,}"), ("makes", outputs),
+            ("tuned", _tuned(reading.mapping(record.get("tuned")))),
         ]  # fmt: skip
         for field, text in (("inputs", "reads"), ("outputs", "writes")):
             for value in map(reading.mapping, reading.items(record.get(field))):

@@ -29,6 +29,7 @@ from .captures import CaptureCollector
 from .device_info import device_info, switch_device
 from .hints import Scene, find_hints
 from .interrupts import Interrupts
+from .mark_dynamic import marked
 from .messages import (
     AskDevice,
     Complete,
@@ -45,6 +46,7 @@ from .messages import (
     InputRequest,
     Inspect,
     ListVariables,
+    MarkDynamic,
     Message,
     Observe,
     Ready,
@@ -160,6 +162,8 @@ class KernelCore:
                 self._execute(command)
             elif isinstance(command, Complete):
                 self._complete(command)
+            elif isinstance(command, MarkDynamic):
+                self.emit(marked(command, self.shell.user_ns))
             elif isinstance(command, Inspect):
                 self._inspect(command)
             elif isinstance(command, ListVariables):

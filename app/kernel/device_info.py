@@ -36,7 +36,7 @@ def device_info(limit: int | None = None) -> dict[str, Any]:
         from ...engine.device import get_default_device
 
         device = get_default_device().type
-    facts.append(("processor", f"{platform.machine()}, {os.cpu_count() or 1} cores"))
+    facts.append(("processor", f"{platform.machine()}, {(n := os.cpu_count() or 1)} core{'s' if n != 1 else ''}"))
     if (resident := _resident()) is not None:
         memory["process"] = resident
         facts.append(("kernel memory", _size(resident)))

@@ -60,6 +60,21 @@ class Inspect(Message):
 
 
 @dataclass(slots=True)
+class MarkDynamic(Message):
+    """Ask how `mark_dynamic` is written before calls whose sizes change; answered by `Marked` with the same `request`.
+
+    `label` and `dimension` name what changed, as a recompilation tells it.  `cells` are of {"cell", "text", "calls"}: the text of
+    now, and of each call its `line` there (from 1), `column`, `arguments` and `torch`, as the recompilation told them.
+    """
+
+    kind: ClassVar[str] = "mark_dynamic"
+    request: int
+    label: str
+    dimension: int
+    cells: list[dict[str, Any]]
+
+
+@dataclass(slots=True)
 class ListVariables(Message):
     """Ask for `Variables`. They are also sent after every cell."""
 
@@ -314,6 +329,19 @@ class Documentation(Message):
 
 
 @dataclass(slots=True)
+class Marked(Message):
+    """`cells` are of {"cell", "text", "lines"}: the new text, and what came or changed in it as [line from 1, text].
+
+    Where nothing can be written it is empty, and `reason` a sentence.
+    """
+
+    kind: ClassVar[str] = "marked"
+    request: int
+    cells: list[dict[str, Any]]
+    reason: str = ""
+
+
+@dataclass(slots=True)
 class InputRequest(Message):
     """The cell waits for a line of text (`input()`, or `getpass` when `password`)."""
 
@@ -347,14 +375,14 @@ def answer(reply: InputReply) -> str:
 COMMANDS: dict[str, type[Message]] = {
     c.kind: c
     for c in (
-        Execute, Complete, Inspect, ListVariables, Observe, GetRecording, AskDevice, InputReply, Interrupt, Shutdown,
+        Execute, Complete, Inspect, MarkDynamic, ListVariables, Observe, GetRecording, AskDevice, InputReply, Interrupt, Shutdown,
     )
 }  # fmt: skip
 EVENTS: dict[str, type[Message]] = {
     e.kind: e
     for e in (
         Ready, Status, Stream, DisplayData, ExecuteResult, ClearOutput, Error, Executed, Tape, Variables, Costs, Hints,
-        Recording, DeviceInfo, Captures, Completions, Documentation, InputRequest, Died,
+        Recording, DeviceInfo, Captures, Completions, Documentation, Marked, InputRequest, Died,
     )
 }  # fmt: skip
 _ALL = {**COMMANDS, **EVENTS}

@@ -10,6 +10,7 @@ import ast
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from .torch_name import ENGINE
@@ -52,7 +53,8 @@ class Provenance:
         now = self._states()
         changed = {name for name, state in now.items() if self._seen.get(name) != state}
         made = {name for name in now if name in flow or name not in self._seen or now[name][0] != self._seen[name][0]}
-        for name in changed | made:
+        same = {name for name in made - changed if _imported(self._namespace.get(name))}
+        for name in (changed | made) - same:
             self._changes[name] = self._changes.get(name, 0) + 1
         for name in self._seen.keys() - now.keys():
             self._changes[name] = self._changes.get(name, 0) + 1
@@ -86,6 +88,13 @@ class Provenance:
                 except Exception:
                     found[name] = (id(value), 0)
         return found
+
+
+def _imported(value: Any) -> bool:
+    """Whether a name is bound to a module, or to a function or class out of one: bound again, it is what it was."""
+    if isinstance(value, ModuleType):
+        return True
+    return isinstance(value, (type, FunctionType, BuiltinFunctionType)) and value.__module__ != "__main__"
 
 
 def _version(value: Any) -> int:

@@ -237,7 +237,7 @@ class Recorder:
             else:
                 if record.node is not None and self._inside_backward:
                     self._close_backward(run)
-                self._forward(run, record, now - self._last)
+                self._forward(run, record, now - max(self._last, self._bus.began))
         elif kind == "node":
             self._visited(run, record, now - self._last)
         elif kind == "backward":

@@ -81,7 +81,8 @@ class KernelsView(RowsView):
             for segment in capture["segments"]:
                 made = segment.get("kernels") or {}
                 for kernel in made.get("kernels", ()):
-                    kernels.append({"function": capture["function"], "device": made.get("device", ""), **kernel})
+                    about = {"function": capture["function"], "device": made.get("device", "")}
+                    kernels.append({**about, "tuning": made.get("tuning", ()), **kernel})
                 refused.extend(made.get("refused", ()))
                 for node in segment.get("nodes") or ():
                     if node.get("source"):
@@ -241,11 +242,24 @@ class KernelsView(RowsView):
         if kernel.get("seconds") and kernel.get("ceiling"):
             reached = kernel["ceiling"] / kernel["seconds"]
             pairs.append(("ceiling", f"{time_text(kernel['ceiling'])}: {reached:.0%} of what the device can"))
+        for tuned in (kernel.get("tuned"), *(kernel.get("tuning") or ())):
+            if tuned and tuned.get("tried"):
+                pairs.append(("tuned", _tuned(tuned)))
         for refusal in self.refused:
             if refusal.get("first") in (kernel.get("nodes") or ()):
                 pairs.append(("apart", f"not with {refusal.get('second')}: {refusal.get('reason')}"))
                 break
         return [(name, inert(" ".join(str(text).split()))) for name, text in pairs if text]
+
+
+def _tuned(record: dict[str, Any]) -> str:
+    """What `max-autotune` chose, and how everything fared that it tried."""
+    tried = [
+        f"{t.get('choice')} {time_text(t['seconds']) if t.get('seconds') is not None else t.get('error') or '?'}"
+        for t in record.get("tried") or ()
+    ]
+    going = "" if record.get("settled", True) else " (still measuring)"
+    return f"{record.get('chosen')}{going}; tried: {', '.join(tried)}"
 
 
 @lru_cache(maxsize=2048)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from ..kernel.mark_dynamic import Call, CannotWrite, Marked, argument_of, mark_calls
 from .ansi import inert
 from .breaks_view import Fix
 from .dialogs import Ask, Choice
 from .linemap import line_after
-from .mark_dynamic import Call, CannotWrite, Marked, argument_of, mark_calls
 
 if TYPE_CHECKING:
     from .screen import NotebookScreen

@@ -25,7 +25,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
     "Lessons": ("examples/[0-9]*.py",),
     "How-to": (
         "howto/own-data.md", "howto/save-and-load.md", "howto/move-a-project.md", "howto/share.md", "howto/gpu.md",
-        "howto/jupyter.md", "howto/processes.md", "howto/onnx.md", "terminal-app.md", "playground.md",
+        "howto/jupyter.md", "howto/processes.md", "howto/onnx.md", "terminal-app.md", "serve.md", "playground.md",
     ),
     "Explanation": (
         "explanation/tape.md", "explanation/capture.md", "explanation/fusion.md", "explanation/webgpu.md", "views.md",

@@ -77,10 +77,12 @@ def compile(
     `fullgraph`: a break is an error (`Unsupported`) naming the line. `dynamic`: True makes all sizes symbolic at once, False none;
     None those that are seen to change. `dynamic_spec` names arguments and those of their dimensions that change, as {"x": [0]}.
     `backend`: a name (`torch.compiler.list_backends()`), or a callable that takes
-    `(graph_module, example_inputs)` and returns what is called instead. `mode` and `options` are for the backend. With `check`,
-    every call runs eagerly, too, and results are compared. Usable as a decorator, with or without arguments.
+    `(graph_module, example_inputs)` and returns what is called instead. `mode` and `options` are for the backend: of the
+    modes "reduce-overhead" does what "default" does, since calls are recorded in either, and "max-autotune" measures several forms; of the
+    options "fast_math" lets C reorder and contract arithmetic, "max_autotune" and "check" are the mode and the argument. With `check`, every
+    call runs eagerly, too, and results are compared. Usable as a decorator, with or without arguments.
 
-    Raises ValueError for an unknown backend, TypeError for what cannot be called.
+    Raises ValueError for an unknown backend or mode, RuntimeError for an unknown option, TypeError for what cannot be called.
     """
     if model is None:
         return functools.partial(
@@ -106,7 +108,7 @@ def compile(
     from .capture.runtime import Compiled, Options, wrap_function
 
     name = backend if isinstance(backend, str) else getattr(backend, "__name__", type(backend).__name__)
-    made = Options(configured(backend, mode, check), name, dynamic, fullgraph, None, dynamic_spec)
+    made = Options(configured(backend, mode, check, options), name, dynamic, fullgraph, None, dynamic_spec)
     made.foreign = not isinstance(backend, str) and backend not in known_backends()
     if isinstance(model, Module):
         return compile_module(model, made)

@@ -69,15 +69,16 @@ def tapescope(gm: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., A
     return backend_with(Choices())(gm, example_inputs)
 
 
-def configured(backend: str | Backend, mode: str | None, check: bool) -> Backend:
-    """A backend with the mode and the check that were asked for, where it has such; raises ValueError for an unknown mode."""
+def configured(backend: str | Backend, mode: str | None, check: bool, options: dict[str, Any] | None = None) -> Backend:
+    """A backend with the mode, the check and the options that were asked for, where it has such. Raises ValueError for an unknown mode,
+    RuntimeError for an unknown option."""
     if backend == "tapescope":
         from .lower.backend import Choices, backend_with
 
-        found: Backend = backend_with(Choices(mode or "default", check))
+        found: Backend = backend_with(Choices.of(mode, check, options))
     else:
         found = lookup_backend(backend)
-    if not check:
+    if not check and not (options or {}).get("check"):
         return found
     from .checking import SAME_KERNELS, checked
 

@@ -56,7 +56,8 @@ def difference(made: Tensor, wanted: Tensor, exact: bool = False) -> tuple[str |
         return "has other infinities or NaN than eager's", away
     if exact:
         return (None if np.array_equal(x, y, equal_nan=True) else f"{told}, although nothing was reordered"), away
-    return (None if away <= TOLERANCES.get(made.dtype.name, 2e-5) else told), away
+    limit = TOLERANCES.get(made.dtype.name, 2e-5)
+    return (None if away <= limit else f"{told}; {limit:g} of that is allowed"), away
 
 
 def _float(t: Tensor) -> Any:

@@ -9,6 +9,7 @@ function transform, a capture) it sees the formula's.
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 
 from .. import dispatch
@@ -60,6 +61,7 @@ def composed(
                 return formula(*args)
             before, told = state.grad_enabled, bus.op
             state.grad_enabled = bus.op = False
+            bus.began = perf_counter()
             try:
                 made = formula(*args)
             finally:

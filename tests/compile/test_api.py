@@ -594,3 +594,30 @@ def test_traceback_of_a_cause_that_was_raised_and_caught_inside() -> None:
     g = torch.compile(f, backend="eager")
     assert raised(g) == raised(f) and len(raised(f)[1]) == 4
     assert raised(g) == raised(f)
+
+
+def test_unknown_options_are_named():
+    with pytest.raises(
+        RuntimeError, match="Unexpected optimization option nonsense, known options are check, fast_math"
+    ):
+        torch.compile(lambda x: x, options={"nonsense": True})
+    x = torch.randn(3)
+    for options in ({"triton.cudagraphs": True}, {"epilogue_fusion": True}, {"max_autotune": True}, {"check": True}):
+        assert torch.equal(torch.compile(lambda x: x * 2, options=options)(x), x * 2)
+
+
+def test_fast_math_changes_last_digits_only(need):
+    need("cc")
+    x = torch.randn(64, 64)
+    x[0, 0], x[1, 1] = float("inf"), float("nan")
+
+    def f(x):
+        return (x * 3 + 1) / 7, x.isnan(), (x * x).sum(1)
+
+    exact, fast = torch.compile(f), torch.compile(f, options={"fast_math": True})
+    for a, b in zip(exact(x), fast(x), strict=True):
+        torch.testing.assert_close(a, b, equal_nan=True, rtol=1e-5, atol=1e-5)
+    (one,), (other,) = (
+        [e.compiled.segments()[0].path for e in torch.compiler.explain(c)(x).entries] for c in (exact, fast)
+    )
+    assert one != other, "compiled with other flags"

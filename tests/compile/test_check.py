@@ -67,7 +67,9 @@ def spoiled(spoil):
 
 def test_a_wrong_result_names_its_line():
     f = torch.compile(lambda x: x.sin() * 2, backend=spoiled(lambda gm, given: (gm(*given)[0] + 1e-3,)), check=True)
-    with pytest.raises(Mismatch, match=r"result 0 \(from .*test_check.py:\d+\) is .* away from eager's"):
+    with pytest.raises(
+        Mismatch, match=r"result 0 \(from .*test_check.py:\d+\) is .* away from eager's, .* 2e-05 of that is allowed"
+    ):
         f(torch.ones(3))
 
 

@@ -124,3 +124,16 @@ def test_a_refusal_is_said_once_and_small_kernels_are_not_called_slow():
     facts = [s.facts for s in scopes(build_kernels(kernels))]
     assert sum(b.text.startswith("not fused with") for b in facts[1].badges) == 1
     assert next((b.text, b.kind) for b in facts[3].badges) == ("4,000x the device's least time", "note")
+
+
+def test_what_was_tuned_is_shown():
+    capture = captured.training_step()
+    own = next(s["kernels"] for s in capture["segments"] if s["kernels"])
+    tried = [{"choice": "usual", "seconds": 2e-5}, {"choice": "tiling 2", "seconds": None, "error": "it is refused"}]
+    own["kernels"][1] = {**own["kernels"][1], "tuned": {"chosen": "usual", "tried": tried}}
+    own["tuning"] = [{"chosen": "one thread", "settled": True, "tried": [{"choice": "one thread", "seconds": 1e-3}]}]
+    graph = build_kernels(capture)
+    assert "Tuned: one thread (tried: one thread 1 ms)." in graph.notes
+    details = dict(scopes(graph)[1].facts.details)
+    assert details["tuned"] == "usual (tried: usual 20 µs, tiling 2 it is refused)"
+    assert "tuned" not in dict(scopes(graph)[0].facts.details)

@@ -66,6 +66,17 @@ def documentation(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def built_client() -> Path:
+    """The folder of the built page alone, as `tapescope serve` sends it."""
+    need("node")
+    need("npm")
+    WORK.mkdir(parents=True, exist_ok=True)
+    with open(WORK / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return client_build.ensure_built(lambda line: None)
+
+
+@pytest.fixture(scope="session")
 def built_site() -> Path:
     """The folder of a built playground, with the first example recorded; TAPESCOPE_SITE names one to test instead."""
     if given := os.environ.get("TAPESCOPE_SITE"):

@@ -91,3 +91,37 @@ def test_frames_stay_short_while_a_large_tape_grows(page):
     page.done(at, "interrupted")
     assert len(tasks) < 12, tasks  # a task longer than 50 ms for each snapshot would be more
     page.page.wait_for_selector("#panel-tape .summary:not(:has-text('live'))")
+
+
+def test_a_size_is_marked_dynamic_before_its_calls(page):
+    page.page.click("#tab-breaks")
+    card = page.page.locator("#panel-breaks article", has_text="again").last
+    card.locator('button:has-text("One graph for all sizes")').click()
+    assert "mark_dynamic(resized, 0); again(resized)" in page.page.inner_text("dialog[open] pre")
+    page.page.click('dialog[open] button:has-text("Write them")')
+    page.page.wait_for_selector('.notice:has-text("Written")')
+    at = next(i for i, text in enumerate(page.sources()) if "def again" in text)
+    assert page.sources()[at].count("torch._dynamo.mark_dynamic(resized") == 2
+    page.page.locator('.notice button:has-text("Undo")').click()
+    assert "mark_dynamic" not in page.sources()[at]
+
+
+def found(page, query: str, count: int) -> list[str]:
+    page.page.fill("#panel-tape input[type=search]", query)
+    page.page.wait_for_selector(f"#panel-tape .summary:text-is('{count} found')")
+    return page.page.locator("#panel-tape .row.marked .op").all_inner_texts()
+
+
+def test_the_search_knows_the_terms_of_the_views(open_page: Callable):
+    page = open_page()
+    page.page.wait_for_selector("#panel-tape .row")
+    assert found(page, "[*,64]", 5) == ["hidden.weight", "t", "addmm", "relu", "scores.weight"]
+    assert found(page, "op:relu", 1) == ["relu"]
+    assert found(page, "name:bias", 2) == ["hidden.bias", "scores.bias"]
+    assert found(page, "*x64 op:relu", 1) == ["relu"]
+    assert found(page, "line:21", 2) == ["log_softmax", "nll_loss"]
+    assert found(page, "before:relu op:add", 1) == ["addmm"]
+    assert found(page, "path:relu..nll_loss", 4) == ["relu", "addmm", "log_softmax", "nll_loss"]
+    found(page, "top:nothing", 0)
+    found(page, "top:saved", 5)
+    assert page.page.inner_text("#panel-tape .details h3") == "addmm"

@@ -8,6 +8,7 @@ from ....webgpu_kernels import matmul as kernels
 from ....webgpu_kernels.pointwise import rank_class
 from ....webgpu_kernels.wgsl import MAX_STEPS, MAX_WORKGROUPS, TYPES
 from .array import GpuArray, OnHost, broadcast, merged, numel, row_major, span, spread
+from .gpu import DISPATCH
 from .memory import TooLarge
 from .pointwise import WORD, Pointwise, part
 
@@ -161,6 +162,20 @@ class Products:
             return backend.products["scaled"](out, alpha)
         return out
 
+    def commands(self, a: GpuArray, b: GpuArray, handles: tuple[int, int, int]) -> list[int] | None:
+        """The launches of a product of arrays that lie as these do, on buffers of the same size and a result; for measuring.
+
+        None for products that are more than launches of one kernel.
+        """
+        _, _, launches, splits, _ = self._plan(a, b, None, 1)
+        if not launches or splits != 1:
+            return None
+        out: list[int] = []
+        for pipeline, grid, words, tail, _, a_step, b_step, units in launches:
+            values = [tail, a.offset // units[0] + a_step, b.offset // units[1] + b_step, 0, *words]
+            out += [DISPATCH, pipeline, *grid, len(handles), *handles, len(values), *values]
+        return out
+
     def _plan(self, a: GpuArray, b: GpuArray, bias: GpuArray | None, beta: Any) -> tuple[Any, ...]:
         backend = self.backend
         lead = broadcast(a.shape[:-2], b.shape[:-2])
@@ -255,7 +270,7 @@ def _cut(backend: Any, a: GpuArray, b: GpuArray, axis: int, start: int, end: int
 
 def register(backend: Any) -> None:
     """Enter the products into the backend's table."""
-    products = Products(backend)
+    products = backend.product_family = Products(backend)
     for name in ("mm", "bmm"):
         backend.kernels[name] = products.mm
     for name in ("addmm", "baddbmm", "addbmm", "addmv", "addr", "mv", "dot", "trace"):

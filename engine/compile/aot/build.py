@@ -232,11 +232,12 @@ def _assemble(
         tangents, gradients = _differentiate(out, tracing, flat_tensors, members, twins, edges)
         _find_origins(out, tracing, members, leaves)
     recorder.graph.output((*flat, *gradients))
-    eliminate_common_subexpressions(recorder.graph)
+    merged = eliminate_common_subexpressions(recorder.graph)
     _as_promised(recorder, flat_tensors, {o for _, o, _ in out.mutated})
     _distinct(recorder, out.count)
     out.joint = recorder.module
     out.joint.meta["tangents"] = tangents
+    out.joint.meta["rewrites"] = {"common subexpressions": merged}
 
 
 def _base_tensor(t: Tensor) -> Tensor:

@@ -184,6 +184,19 @@ class Explanation:
         return [e.graph for e in self.entries if e.graph is not None]
 
     @property
+    def forms(self) -> list[dict[str, str]]:
+        """Every form that each graph went through on its way to kernels: {"segment", "form", "part", "language", "text"}, where "form" is
+        captured, primitives, partition, values, steps, loops or kernels. All but kernels are valid Python with shapes in comments."""
+        out: list[dict[str, str]] = []
+        for e in self.entries:
+            if e.graph is None:
+                continue
+            own = {"form": "captured", "part": "", "language": "python", "text": e.graph.code}
+            ask = getattr(e.compiled, "forms", None)
+            out += [{"segment": e.id, **f} for f in (own, *(ask() if ask is not None else ()))]
+        return out
+
+    @property
     def graph_count(self) -> int:
         """How many graphs there are."""
         return len(self.graphs)
@@ -281,12 +294,20 @@ def _kernels_told(entry: Any) -> list[str]:
     line = f"  {_count(count, 'kernel')}, {_count(refused, 'fusion')} refused"
     planned, eager = told["peak_bytes"], told["eager_peak_bytes"]
     if eager:
-        line += f"; {planned or 0:,} bytes planned between them, where eager holds {eager:,}"
+        line += f"; at most {planned or 0:,} bytes beside the arguments, where eager holds {eager:,}"
     lines = [line]
+    done: dict[str, list[str]] = {}
+    for p in told["passes"]:
+        done.setdefault(p["pass"], []).append(f"{p['name']} {p['rewrites']}")
+    lines += [f"  {name}: {', '.join(rules)}" for name, rules in done.items()]
     for t in told.get("tuning", ()):
         lines.append(
             f"  tuned: {t['chosen']}, of {len(t['tried'])} forms" + ("" if t["settled"] else " (still measuring)")
         )
+    each = [k["tuned"] for k in told["kernels"] if k.get("tuned")]
+    if each:
+        other = sum(t["chosen"] != "usual" for t in each)
+        lines.append(f"  measured alone: {_count(len(each), 'kernel')}, of which {other} otherwise than usual")
     return lines
 
 

@@ -127,6 +127,12 @@ def test_costs_are_told_a_line_and_backward_is_charged_to_the_forward_line(user)
     assert {"addmm", "relu"} <= {op["op"] for op in costs["ops"]}
 
 
+def test_what_python_does_between_operators_is_charged_to_no_line(user):
+    code = "import time\ny = x + 1\nbegan = time.perf_counter()\ntime.sleep(0.5)\nslept = time.perf_counter() - began\nz = x + 2"
+    by_line = {line["line"]: line for line in user.run(code + "\nprint(slept)").one(Costs).costs["lines"]}
+    assert 0 < by_line[6]["seconds"] < 0.5
+
+
 def test_only_the_first_operators_of_a_cell_are_recorded_until_all_are_wanted(user):
     user.kernel.core.recorder._first = 5
     code = "for i in range(20):\n    x + i"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tapescope.app.tui.mark_dynamic import Call, CannotWrite, argument_of, mark_calls
+from tapescope.app.kernel.mark_dynamic import Call, CannotWrite, argument_of, mark_calls
 
 
 @pytest.mark.parametrize(

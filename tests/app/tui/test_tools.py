@@ -36,6 +36,7 @@ KERNEL = {
     "segment": "0", "tape": [], "sources": [], "lines": [[1, ["add"]]], "launch": {"grid": [1, 1, 1], "block": [64, 1, 1]},
     "inputs": [{"name": "x", "shape": [8], "dtype": "float32"}], "outputs": [], "bytes": 64, "operations": 8,
     "seconds": 1e-5, "ceiling": 5e-6, "launches": 3,
+    "tuned": {"chosen": "tiling 2", "tried": [{"choice": "usual", "seconds": 2e-5}, {"choice": "tiling 2", "seconds": 1e-5}]},
 }  # fmt: skip
 
 
@@ -249,6 +250,7 @@ async def test_kernels_are_listed_with_time_and_source(open_app):
         await user.press("p", "k")
         await user.sees("k0_add_mul")
         assert "50% of what the device can" in user.text and "30.0 µs" in user.text
+        assert "tiling 2; tried: usual 20.0 µs, tiling 2 10.0 µs" in user.text
         assert user.screen.pane.view._linked == {cell: range(1, 2)}
         await user.press("y")
         assert user.app.clipboard.startswith("@compute")

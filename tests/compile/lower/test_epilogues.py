@@ -338,7 +338,7 @@ def test_unknown_sizes_fall_back():
 def test_a_product_without_a_kernel_of_its_own(monkeypatch):
     """The epilogue becomes a step after the engine's product again."""
 
-    def unable(*_):
+    def unable(*_, **__):
         raise NotImplementedError("no")
 
     monkeypatch.setattr(products, "print_product", unable)

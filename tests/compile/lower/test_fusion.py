@@ -169,7 +169,7 @@ def test_kernels_as_views_read_them():
     segment(*state())
     made = tell([segment], "cpu")
     json.dumps(made)
-    assert made["peak_bytes"] and made["eager_peak_bytes"] and made["passes"] and made["refused"]
+    assert made["refused"]
     assert {k["language"] for k in made["kernels"]} == {"c", "library"}
     for k in made["kernels"]:
         assert k["nodes"] and k["text"] and k["outputs"] and k["bytes"] and k["seconds"] is not None
@@ -244,6 +244,7 @@ def test_autotune_measures_once(monkeypatch, tmp_path):
     gm = make_fx(lambda x: F.softmax(x, -1))(x)
     first = compile_graph(gm, (), Choices("max-autotune"))
     assert torch.allclose(first(x), F.softmax(x, -1))
+    first(x)
     first.wait()
     assert first.settled and first.tuning()["chosen"] in {c.name for c in CANDIDATES}
     assert torch.allclose(first(x), F.softmax(x, -1))
@@ -273,7 +274,8 @@ def test_what_was_tuned_is_told(monkeypatch, tmp_path):
     from ..aot.harness import level1
 
     made = backend_with(Choices("max-autotune"))(level1(lambda x: F.softmax(x, -1), [x]), [x])
-    made(x)
+    for _ in range(2):
+        made(x)
     for variant in made.variants.values():
         variant.forward.wait()
     (told,) = made.kernels_json()["tuning"]
@@ -292,6 +294,13 @@ def test_a_second_process_finds_the_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("TAPESCOPE_CACHE", str(tmp_path))
     assert not lowered(lambda x: x.exp() + 1, torch.randn(5)).cached
     assert lowered(lambda x: x.exp() + 1, torch.randn(5)).cached
+
+
+def test_a_rule_counts_wherever_it_applies():
+    """Also where the formula of an equal primitive was read before."""
+    made = lowered(lambda x, y: ((x * 1).exp(), (y * 1).exp(), y * -0.0, y * 0.0), torch.randn(5), torch.randn(5))
+    assert made.program.rewrites["times or divided by one"] == 2
+    assert made.program.rewrites["common subexpressions"] == 0  # the zeros have signs
 
 
 def test_weights_are_read_where_they_lie():
@@ -321,4 +330,4 @@ def test_the_gate_of_a_relu_looks_at_its_argument():
 def test_explain_tells_kernels_and_memory():
     model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Linear(64, 8))
     text = str(torch.compiler.explain(lambda x: model(x).softmax(-1).sum(0))(torch.randn(16, 64)))
-    assert "kernels, " in text and "bytes planned between them, where eager holds" in text
+    assert "kernels, " in text and "bytes beside the arguments, where eager holds" in text

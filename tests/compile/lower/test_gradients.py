@@ -46,3 +46,9 @@ def test_gradients(name, printer, need, monkeypatch):
     compiled = ahead(function, inputs, "tapescope")
     assert torch.autograd.gradcheck(compiled, inputs)
     assert compiled.reason is None and not compiled.reasons()
+    parts = compiled.segments()
+    assert len(parts) >= 2, "forward and backward are generated code"
+    for part in parts:
+        assert any(s.kind == "kernel" for s in part.assembly.steps) or name == "embedding"
+    if name in ("softmax", "gelu"):  # gradients of gradients run the operators again
+        assert torch.autograd.gradgradcheck(compiled, inputs)

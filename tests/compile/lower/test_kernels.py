@@ -275,9 +275,16 @@ def test_nothing_in_it(shape, compiler, monkeypatch):
     """Kernels that only move elements take all at once: also none."""
     if compiler is not None:
         monkeypatch.setenv("TAPESCOPE_CC", compiler)
-    for f in (lambda x: x + 1, lambda x: (x + 1).sum(), lambda x: torch.cat([x, x]) * 2):
+    for f in (lambda x: x + 1, lambda x: (x + 1).sum(), lambda x: torch.cat([x, x]) * 2, lambda x: x.prod(-1)):
         torch.compiler.reset()
         x = torch.randn(*shape, requires_grad=True)
         y = torch.compile(f)(x)
         y.backward(torch.ones_like(y))
         assert torch.equal(y.detach(), f(x).detach()) and x.grad.shape == x.shape
+
+
+def test_what_is_cut_off_has_a_gradient_of_zeros(monkeypatch):
+    monkeypatch.setenv("TAPESCOPE_CC", "")
+    x = torch.randn(3, 3, requires_grad=True)
+    torch.compile(lambda x: F.pad(x, (-1, -2), value=1.0))(x).sum().backward()
+    assert torch.equal(x.grad, torch.zeros(3, 3))

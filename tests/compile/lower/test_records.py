@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 os.environ.setdefault("LP_NUM_THREADS", "0")
 
@@ -28,14 +29,24 @@ def device(request, monkeypatch, need, need_vulkan):
     return "cpu"
 
 
+def told_segments(f):
+    compiled = compiled_of(f)
+    assert compiled is not None
+    return records(compiled)["segments"]
+
+
 def kernels(f):
-    return [k for s in records(compiled_of(f))["segments"] for k in s["kernels"]["kernels"]]
+    return [k for s in told_segments(f) for k in s["kernels"]["kernels"]]
+
+
+def opened() -> Any:
+    return backend("webgpu")
 
 
 @pytest.fixture
 def watched(device):
     """Listens to launches, and has the device measure them."""
-    gpu = backend("webgpu").device if device == "webgpu" else None
+    gpu = opened().device if device == "webgpu" else None
     seen = []
     stop = bus.subscribe(seen.append, ["launch"])
     if gpu is not None:
@@ -85,7 +96,7 @@ def test_symbolic_sizes_count_as_in_the_last_call(device):
     counted = []
     for rows in (8, 16):
         f(torch.randn(rows, 4).to(device))
-        for s in records(compiled_of(f))["segments"]:
+        for s in told_segments(f):
             assert s["kernels"] is not None
         found = kernels(f)
         counted.append([(k["bytes"], k["operations"]) for k in found])
@@ -104,17 +115,17 @@ def test_nobody_watching_keeps_no_times(device):
     (k,) = kernels(f)
     assert k["seconds"] is None and k["launches"] == 3
     if device == "webgpu":
-        assert backend("webgpu").device.purpose is None
+        assert opened().device.purpose is None
 
 
 def test_without_timestamps_a_clock_tells(need_vulkan, monkeypatch):
     need_vulkan()
-    gpu = backend("webgpu").device.gpu
+    gpu = opened().device.gpu
     monkeypatch.setattr(gpu, "features", frozenset(gpu.features) - {"timestamp-query"})
     from tapescope.engine.backends.webgpu.bench import Bench, dispatch
     from tapescope.webgpu_kernels.tuning import SUBGROUP_PROBE
 
-    device = backend("webgpu").device
+    device = opened().device
     with Bench(gpu) as bench:
         out = bench.buffer(256)
         command = dispatch(device.pipeline(SUBGROUP_PROBE), 1, [out], [0])

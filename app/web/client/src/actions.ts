@@ -68,6 +68,7 @@ export const ACTIONS: Action[] = [
   A('manual', 'Documentation', 'View', (a) => a.guide.manual()),
 
   A('save', 'Save now', 'Document', (a) => void a.documents.save(true), { both: ['Ctrl+s', 'Meta+s'], command: ['s'] }),
+  A('save_as', 'Save as a file', 'Document', (a) => a.documents.saveAs()),
   A('documents', 'Documents and examples', 'Document', (a) => void a.documents.list(), { both: ['Ctrl+o', 'Meta+o'] }),
   A('new', 'New document', 'Document', (a) => void a.documents.newDocument()),
   A('open', 'Open a file (.ipynb, .py)', 'Document', (a) => a.documents.openFile()),

@@ -3,16 +3,19 @@ import { ACTIONS, KeyMap, keysOf } from './actions';
 import { logo } from './app_logo';
 import { CellCommands } from './cell_commands';
 import { banner, dialog, menu, type MenuItem, say } from './dialogs';
-import { append, clear, h, icon, iconButton } from './dom';
+import { append, clear, h, icon, iconButton, remember, remembered } from './dom';
 import { type Cell, type Json, makeCell, newId, Notebook } from './document';
 import { Documents } from './documents';
 import { FindBar } from './find';
 import type { Recording } from './formats';
 import { Help } from './help';
 import { Inspector, type Tab } from './inspector';
-import { Kernel, type KernelEvent, type RunRequest } from './kernel';
+import type { KernelConnection, KernelEvent, RunRequest } from './connection';
+import { Kernel } from './kernel';
 import { KernelFiles } from './kernel_files';
 import { Links } from './links';
+import { offerMark } from './mark_dynamic';
+import { NativeHost } from './native_host';
 import { type CellRun, NotebookView } from './notebook_view';
 import * as out from './outputs';
 import { TapeRecord } from './records';
@@ -27,7 +30,8 @@ export class App {
   title = 'Untitled';
   view: NotebookView;
   inspector: Inspector;
-  kernel!: Kernel;
+  kernel!: KernelConnection;
+  host: NativeHost | null = null; // where the kernel is behind `tapescope serve`
   runs = new Map<string, CellRun>();
   deviceFacts: [string, string][] = [];
   counts = new Map<number, string>();
@@ -61,7 +65,7 @@ export class App {
       menu: (cell, at) => this.cells.cellMenu(cell, at),
       outputs: { nameCell: (id) => this.links.nameCell(id), cellOfCount: (count) => this.counts.get(count) ?? null, goTo: (id, line) => this.view.goTo(id, line) },
     });
-    this.inspector = new Inspector({ nameCell: (id) => this.links.nameCell(id), lineNow: (source) => this.links.lineNow(source), show: (source, jump) => this.links.showSource(source, jump) }, { lay: (graph, folded) => this.kernel.records.lay(graph, folded) }, () => this.togglePanel(false));
+    this.inspector = new Inspector({ nameCell: (id) => this.links.nameCell(id), lineNow: (source) => this.links.lineNow(source), show: (source, jump) => this.links.showSource(source, jump), mark: (recompile) => void offerMark(this, recompile) }, { lay: (graph, folded) => this.kernel.records.lay(graph, folded) }, () => this.togglePanel(false));
     this.find_ = new FindBar(() => this.notebook, ({ cell, from, to }) => {
       if (cell.type !== 'code') this.view.edit(cell.id);
       this.view.goTo(cell.id, 1, true);
@@ -126,9 +130,10 @@ export class App {
     const { kernel } = this;
     const busy = kernel.running !== null || kernel.waiting.length > 0;
     const words: Record<string, string> = {
-      off: 'Python not started', loading: `Loading ${kernel.progress.step}`, idle: `Ready · ${kernel.facts.device ?? 'cpu'}`,
+      off: 'Python not started', loading: `Loading ${kernel.progress.step}`, idle: kernel.native ? `Native Python ${kernel.facts.python ?? ''} · ${kernel.facts.device ?? 'cpu'}` : `Ready · ${kernel.facts.device ?? 'cpu'}`,
       busy: kernel.stopping ? 'Stopping' : kernel.waiting.length ? `Running, ${kernel.waiting.length} waiting` : 'Running', dead: 'Python has ended',
     };
+    if (kernel.away) words[kernel.state] = 'No connection';
     this.status.replaceChildren(h('span', { class: 'dot', 'aria-hidden': 'true' }), h('span', { class: 'status-text' }, words[kernel.state]!));
     this.status.dataset.state = kernel.state;
     this.status.style.setProperty('--part', String(kernel.state === 'loading' ? kernel.progress.part : 1));
@@ -141,8 +146,8 @@ export class App {
     for (const request of kernel.waiting) if (this.runs.get(request.cell)?.state !== 'waiting') this.setRun(request.cell, { state: 'waiting' });
     this.inspector.takeDevice({
       facts: this.deviceFacts,
-      state: words[kernel.state]!, device: kernel.facts.device ?? '', python: kernel.facts.python ?? '', torch: kernel.facts.torch ?? '', isolated: kernel.isolated,
-      webgpu: 'gpu' in navigator ? (kernel.facts.device?.startsWith('webgpu') ? 'in use' : kernel.state === 'idle' || kernel.state === 'busy' ? (kernel.device === 'cpu' ? 'switched off; the CPU computes' : 'no adapter that is faster than the CPU; the CPU computes') : 'offered by this browser') : 'not in this browser; the CPU computes, by numpy', reason: kernel.reason,
+      state: words[kernel.state]!, device: kernel.facts.device ?? '', python: kernel.facts.python ?? '', torch: kernel.facts.torch ?? '', isolated: kernel.isolated, native: kernel.native,
+      webgpu: 'gpu' in navigator ? (kernel.facts.device?.startsWith('webgpu') ? 'in use' : kernel.state === 'idle' || kernel.state === 'busy' ? (kernel.devices.some((d) => d.device === 'cpu' && d.chosen) ? 'switched off; the CPU computes' : 'no adapter that is faster than the CPU; the CPU computes') : 'offered by this browser') : 'not in this browser; the CPU computes, by numpy', reason: kernel.reason,
     });
   }
 
@@ -150,18 +155,47 @@ export class App {
 
   /** Open what the address or the last visit says, paint it, and let Python start behind it. */
   async start(): Promise<void> {
-    this.kernel = new Kernel(this.site, this.base, { event: (e) => this.event(e), changed: () => this.kernelChanged() }, wantedDevice());
+    if (this.site.native) this.host = this.makeHost(this.site.native.socket);
+    this.kernel = this.host?.kernel ?? new Kernel(this.site, this.base, { event: (e) => this.event(e), changed: () => this.kernelChanged() }, wantedDevice());
     this.kernelChanged();
     this.documents.store = await Store.open();
     if (!this.documents.store) say('This browser keeps no documents for pages (a private window, perhaps). Download what you want to keep.');
+    if (this.host) {
+      this.host.connect();
+      if (/^#\w/.test(location.hash)) say('Links with documents open in the playground, not beside a kernel that has your files. Save the document to a file and open that.');
+      if (!(await this.host.ready)) await this.documents.openFirst();
+      return;
+    }
     if (!(await this.documents.openAddress())) await this.documents.openFirst();
     const connection = (navigator as { connection?: { saveData?: boolean } }).connection;
     if (!connection?.saveData) setTimeout(() => { if (this.kernel.state === 'off') this.kernel.start(); }, 300);
   }
 
+  private makeHost(socket: string): NativeHost {
+    const app = this, { documents } = this;
+    return new NativeHost(new URL(socket, this.base.replace(/^http/, 'ws')).href, {
+      get notebook() { return app.notebook; },
+      facts: () => ({ id: documents.id, title: app.title, example: documents.example }),
+      showHosted: (notebook, facts, file) => {
+        app.showDocument(notebook, file ? file.name : String(facts.title ?? 'Untitled'), { id: file ? `file:${file.path}` : String(facts.id ?? newId()), example: facts.example ?? null });
+        for (const cell of notebook.cells) if (cell.outputs.length) app.setRun(cell.id, { state: 'recorded' });
+      },
+      setRun: (id, run) => app.setRun(id, run),
+      ran: (cells) => { app.counts = new Map(cells.map((cell, i) => [i + 1, cell])); app.count = cells.length; },
+      event: (event) => app.event(event), kernelChanged: () => app.kernelChanged(),
+      showSaved: (words) => { app.saved.textContent = words; app.titleInput.readOnly = app.host?.file != null; if (app.host?.file) { app.title = app.host.file.name; app.showTitle(); } },
+    }, this.banners);
+  }
+
   show(notebook: Notebook, title: string, { recording = null, id = newId(), example = null }: { recording?: Recording | null; id?: string; example?: string | null } = {}): void {
     this.documents.saveLater.flush();
-    if (this.kernel.running || this.kernel.waiting.length || this.runs.size) { if (this.kernel.state !== 'off' && [...this.runs.values()].some((r) => r.state !== 'recorded')) this.kernel.restart(); }
+    if (this.host?.file) { this.titleInput.readOnly = false; void this.host.leave().catch((error: Error) => say(error.message)); } // which begins a fresh Python
+    else if (this.kernel.running || this.kernel.waiting.length || this.runs.size) { if (this.kernel.state !== 'off' && [...this.runs.values()].some((r) => r.state !== 'recorded')) this.kernel.restart(); }
+    this.showDocument(notebook, title, { recording, id, example });
+  }
+
+  /** The page with another document; what runs is not touched. */
+  private showDocument(notebook: Notebook, title: string, { recording = null, id = newId(), example = null }: { recording?: Recording | null; id?: string; example?: string | null } = {}): void {
     Object.assign(this, { notebook, title });
     Object.assign(this.documents, { id, example, recording, shared: false, dirty: false });
     clear(this.banners);
@@ -279,8 +313,9 @@ export class App {
         return;
       case 'error':
         if (!cell) { say(event.evalue); return; }
-        if (event.ename === 'OutOfMemory') this.trouble('The memory of the GPU is full. A fresh Python gives back all of it; the document is untouched.');
-        if (event.ename === 'MemoryError') this.trouble('The memory of this page is full (WebAssembly ends at 4 GB). A fresh Python gives back all of it; the document is untouched.');
+        // A single tensor that no buffer can hold is no full memory; its own message says what to do.
+        if (event.ename === 'OutOfMemory' && !/larger than the largest buffer/.test(event.evalue)) this.trouble('The memory of the GPU is full. A fresh Python gives back all of it; the document is untouched.');
+        if (event.ename === 'MemoryError') this.trouble(`The memory ${this.kernel.native ? 'of the kernel' : 'of this page'} is full${this.kernel.native ? '' : ' (WebAssembly ends at 4 GB)'}. A fresh Python gives back all of it; the document is untouched.`);
         out.addOutput(cell, { output_type: 'error', ename: event.ename, evalue: event.evalue, traceback: event.traceback });
         if (event.line) this.view.mark(cell.id, [{ line: event.line, kind: 'error' }]);
         this.notebook.outputsChanged(cell);
@@ -310,6 +345,7 @@ export class App {
       case 'device_info': this.deviceFacts = Array.isArray(event.info?.facts) ? event.info.facts : []; this.kernelChanged(); return;
       case 'variables': this.inspector.takeVariables(event.variables); return;
       case 'input_request': this.asked(event); return;
+      case 'died': this.trouble(`${event.reason} ${event.advice ?? ''} The document is untouched.`); return;
       case 'ready': this.counts.clear(); this.count = 0; this.kernelChanged(); this.kernel.askDevice(); return;
     }
   }
@@ -404,11 +440,11 @@ export class App {
 
   showTab(tab: Tab): void { this.togglePanel(true); this.inspector.show(tab); this.inspector.focus(); }
 
-  theme: Theme = ((): Theme => { const kept = localStorage.getItem('theme'); return kept === 'light' || kept === 'dark' ? kept : 'system'; })();
+  theme: Theme = ((): Theme => { const kept = remembered('theme'); return kept === 'light' || kept === 'dark' ? kept : 'system'; })();
   applyTheme(): void { if (this.theme === 'system') delete document.documentElement.dataset.theme; else document.documentElement.dataset.theme = this.theme; }
   nextTheme(): void {
     this.theme = ({ system: 'light', light: 'dark', dark: 'system' } as const)[this.theme];
-    localStorage.setItem('theme', this.theme);
+    remember('theme', this.theme);
     this.applyTheme();
     say(this.theme === 'system' ? 'The theme follows the system.' : `The ${this.theme} theme is on.`);
     this.inspector.show(this.inspector.tab);
@@ -419,7 +455,7 @@ export class App {
     const { kernel } = this;
     menu(this.status, [
       kernel.state === 'off' || kernel.state === 'dead' ? { label: 'Start Python', act: () => kernel.start() } : item('restart'), item('restart_run_all'), item('interrupt'), null,
-      ...([['auto', 'Compute on the GPU, if it is a real one'], ['webgpu', 'Compute on WebGPU, whatever it is'], ['cpu', 'Compute on the CPU']] as const).map(([device, label]) => ({ label, checked: kernel.device === device, act: () => { kernel.device = device; if (kernel.state !== 'off') kernel.restart(); } })), null,
+      ...kernel.devices.map(({ device, label, chosen }) => ({ label, checked: chosen, act: () => kernel.choose(device) })), null,
       { label: 'Time every operator and kernel', checked: kernel.measuring, act: () => this.measure() },
       { label: 'Show the device', act: () => this.showTab('device') }], 'Kernel', this.cellElement);
   }

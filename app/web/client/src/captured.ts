@@ -2,7 +2,7 @@
 // itself, and the kernels that came of it. Records are read field by field; nothing in them is trusted.
 import { bytesText, secondsText } from './dom';
 import type { Json } from './document';
-import { build, count, type Facts, type Graph, isObject, readSource, type ScopeFacts, shapeOf, type Source, whole, word } from './graph';
+import { build, count, type Facts, type Graph, isObject, readSource, type ScopeFacts, shapeOf, sizesOf, type Source, whole, word } from './graph';
 
 /** One graph that can be looked at. `key` is the same for the same part of the same function in a later record. */
 export interface Choice { key: string; label: string; functionName: string; graph(): Graph }
@@ -29,7 +29,7 @@ function nodesOf(segment: Json, scopes: string[], enters: string[]): Facts[] {
   return [
     ...list(segment.inputs).filter((i) => !known.has(String(i.name))).map((i) => leaf(i.name, i, word(i.source || i.name))),
     ...raws.map((r) => (r.op === 'placeholder' || r.op === 'get_attr' ? leaf(r.name, r, sources.get(String(r.name)) ?? word(r.target || r.name)) : fact(id(r.name), 'op', word(r.target || r.name), {
-      shape: shapeOf(r), dtype: word(r.dtype, 12), module: word(r.module, 120), source: readSource(r.source), inputs: names(r.inputs).map(id), root: outputs.has(String(r.name)), scopes,
+      name: word(r.name), shapes: sizesOf([r]), shape: shapeOf(r), dtype: word(r.dtype, 12), module: word(r.module, 120), source: readSource(r.source), inputs: names(r.inputs).map(id), root: outputs.has(String(r.name)), scopes,
       details: [['Node', word(r.name)], ['Shape', `${shapeOf(r)} ${word(r.dtype, 12)}`], ...(whole(r.bytes) ? [['Size', `${whole(r.bytes).toLocaleString('en')} B`] as [string, string]] : [])],
     }))),
   ];
@@ -97,6 +97,7 @@ function segmentFacts(segment: Json): ScopeFacts {
 /** The kernels of a function in launch order, each a scope with the operators it computes. */
 function kernelsGraph(capture: Json): Graph {
   const nodes: Facts[] = [], scopes = new Map<string, ScopeFacts>(), notes: string[] = [];
+  const total = segmentsOf(capture).flatMap((s) => list(kernelsOf(s).kernels)).reduce((sum, k) => sum + whole(k.seconds), 0);
   for (const segment of segmentsOf(capture)) {
     const own = kernelsOf(segment), known = new Map(list(segment.nodes).map((n) => [String(n.name), n]));
     const made = new Map<string, string>(); // the node that a name was last computed by
@@ -125,7 +126,7 @@ function kernelsGraph(capture: Json): Graph {
       add('Moves', whole(kernel.bytes) ? bytesText(kernel.bytes) : '');
       add('Launches', whole(kernel.launches) ? String(kernel.launches) : '');
       for (const r of list(own.refused).filter((r) => r.first === kernel.name || String(r.first) === String(kernel.id)).slice(0, 4)) add('Not fused', word(`with ${r.second}: ${r.reason}`, 200));
-      scopes.set(path[0]!, { short: [word(kernel.language), typeof kernel.seconds === 'number' && kernel.seconds > 0 ? secondsText(kernel.seconds) : ''].filter(Boolean).join(', '), details, source, text: textOf(kernel.text) });
+      scopes.set(path[0]!, { ...(typeof kernel.seconds === 'number' && kernel.seconds > 0 ? { seconds: kernel.seconds, share: kernel.seconds / total } : {}), short: [word(kernel.language), typeof kernel.seconds === 'number' && kernel.seconds > 0 ? secondsText(kernel.seconds) : ''].filter(Boolean).join(', '), details, source, text: textOf(kernel.text) });
     }
     for (const r of list(own.refused).slice(0, 6)) notes.push(word(`${r.first} and ${r.second} were not fused: ${r.reason}`, 200));
   }

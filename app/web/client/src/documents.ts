@@ -4,7 +4,8 @@ import type { App } from './app';
 import { banner, confirm, dialog, say } from './dialogs';
 import { clear, debounce, h, iconButton } from './dom';
 import { type Json, makeCell, newId, Notebook } from './document';
-import { isRecording, readFile, readIpynb, type Recording, titleOf, writeIpynb } from './formats';
+import { isRecording, readIpynb, type Recording, titleOf, writeIpynb } from './formats';
+import { readAside } from './reading';
 import { unpack } from './share';
 import type { Store, StoredDocument } from './store';
 
@@ -17,7 +18,7 @@ export class Documents {
   dirty = false;
   store: Store | null = null;
   recording: Recording | null = null;
-  saveLater = debounce(() => void this.save(), 800);
+  saveLater = debounce(() => void this.save(), 800, 4000); // a cell that prints all the time must not keep text from being kept
 
   constructor(private app: App) {}
 
@@ -31,8 +32,9 @@ export class Documents {
 
   async openAddress(): Promise<boolean> {
     const { hash } = location;
+    if (this.app.host) return false; // nobody's link brings a text beside a native kernel
     try {
-      if (hash.startsWith('#example=')) { await this.openExample(decodeURIComponent(hash.slice(9))); return true; }
+      if (hash.startsWith('#example=')) { await this.openExample(/%(?![0-9a-f]{2})|%[89a-f]/i.test(hash) ? hash.slice(9) : decodeURIComponent(hash.slice(9))); return true; }
       const value = await unpack(hash);
       if (value === null) return false;
       this.openShared(value);
@@ -65,7 +67,7 @@ export class Documents {
       const value = early && example === this.app.site.examples[0] ? await early : await (await fetch(new URL(example.recording, this.app.base))).json();
       const recording = value as Recording;
       this.app.show(readIpynb(structuredClone(recording.notebook)), example.title, { recording, id: EXAMPLE + id, example: id });
-      void this.store?.setSetting('last', null);
+      void this.store?.setSetting('last', null).catch(() => undefined); // only which document is opened next time
     } catch {
       say(`${example.title} could not be loaded. Are you offline, before the first visit was complete?`);
     }
@@ -74,17 +76,23 @@ export class Documents {
   openStored(kept: StoredDocument): void {
     this.app.show(readIpynb(kept.notebook), kept.title, { id: kept.id, example: kept.example });
     for (const cell of this.app.notebook.cells) if (cell.outputs.length) this.app.setRun(cell.id, { state: 'recorded' });
-    void this.store?.setSetting('last', kept.id);
+    void this.store?.setSetting('last', kept.id).catch(() => undefined); // only which document is opened next time
   }
 
   changed(): void {
     this.dirty = true;
     if (this.shared) { this.shared = false; }
-    this.app.saved.textContent = this.store ? '' : 'not kept';
+    if (this.app.host?.file) this.app.host.changed(); else this.app.saved.textContent = this.store ? '' : 'not kept';
     this.saveLater();
   }
 
+  saveAs(): void { if (this.app.host) this.app.host.saveAs(); else this.app.sharing.download('ipynb'); }
+
   async save(told = false): Promise<void> {
+    const { host } = this.app;
+    if (host?.file && told) { this.dirty = false; await host.save(); return; }
+    if (host && this.dirty) void host.keep().catch((error: Error) => say(error.message));
+    if (host?.file) { this.dirty = false; return; }
     if (!this.store || (!this.dirty && !told) || this.shared) return;
     const { id, example } = this, { title } = this.app;
     this.dirty = false;
@@ -102,6 +110,7 @@ export class Documents {
 
   async list(): Promise<void> {
     const mine = ((await this.store?.list()) ?? []).filter((d) => d.notebook);
+    const here = (await this.app.host?.notebooks().catch(() => [])) ?? [];
     dialog('Documents', (close) => {
       const entry = (title: string, detail: string, act: () => void, remove?: () => Promise<void>) => {
         const row = h('div', { class: 'doc-row' }, h('button', { type: 'button', class: 'doc', onclick: () => { close(); act(); } }, h('strong', null, title), h('span', { class: 'quiet' }, detail)));
@@ -110,7 +119,9 @@ export class Documents {
       };
       return [
         h('div', { class: 'buttons left' }, h('button', { type: 'button', class: 'primary', onclick: () => { close(); void this.newDocument(); } }, 'New document'), h('button', { type: 'button', onclick: () => { close(); this.openFile(); } }, 'Open a file…')),
-        h('h3', null, 'Examples'),
+        here.length ? h('h3', null, 'Notebooks in this folder') : null,
+        h('div', { class: 'docs-list' }, ...here.map((n) => entry(n.path, `changed ${new Date(n.time).toLocaleString()}`, () => void this.app.host!.open(n.path)))),
+        this.app.site.examples.length ? h('h3', null, 'Examples') : null,
         h('div', { class: 'docs-list' }, ...this.app.site.examples.map((e) => entry(e.title, e.summary, () => { history.replaceState(null, '', location.pathname + location.search); void this.openExample(e.id); }))),
         mine.length ? h('h3', null, 'Kept in this browser') : null,
         h('div', { class: 'docs-list' }, ...mine.map((d) => entry(d.title, `${d.example ? 'your copy of an example, ' : ''}changed ${new Date(d.updated).toLocaleString()}`, () => { history.replaceState(null, '', location.pathname + location.search); this.openStored(d); }, async () => {
@@ -133,9 +144,9 @@ export class Documents {
     input.click();
   }
 
-  openText(name: string, text: string): void {
+  async openText(name: string, text: string): Promise<void> {
     try {
-      const { notebook, recording } = readFile(name, text);
+      const { notebook, recording } = await readAside(name, text);
       history.replaceState(null, '', location.pathname + location.search);
       this.app.show(notebook, recording?.title?.slice(0, 200) ?? titleOf(notebook) ?? name.replace(/\.[^.]+$/, ''), { recording });
       for (const cell of notebook.cells) if (cell.outputs.length && !this.app.runs.has(cell.id)) this.app.setRun(cell.id, { state: 'recorded' });
@@ -149,11 +160,12 @@ export class Documents {
     dialog('Import a notebook', (close) => {
       const area = h('textarea', { rows: '12', 'aria-label': 'The text of an .ipynb or .py file', placeholder: 'Paste the text of an .ipynb or .py file', spellcheck: 'false' });
       setTimeout(() => area.focus());
-      return [area, h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'primary', onclick: () => { close(); this.openText(area.value.trimStart().startsWith('{') ? 'The pasted text' : 'pasted.py', area.value); } }, 'Import'))];
+      return [area, h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'primary', onclick: () => { close(); void this.openText(area.value.trimStart().startsWith('{') ? 'The pasted text' : 'pasted.py', area.value); } }, 'Import'))];
     }, true);
   }
 
   async revisions(): Promise<void> {
+    if (this.app.host?.file) { this.app.host.generations(); return; }
     const ring = (await this.store?.revisions(this.id)) ?? [];
     dialog('Earlier revisions', (close) => ring.length
       ? [h('p', null, 'What this document was before; opening one replaces the text of now, which becomes a revision itself.'), h('div', { class: 'docs-list' }, ...ring.map((r) => h('div', { class: 'doc-row' }, h('button', {

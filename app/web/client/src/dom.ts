@@ -80,12 +80,13 @@ export function perFrame(action: () => void): () => void {
   };
 }
 
-/** Call `action` when nothing has asked for `ms` milliseconds. */
-export function debounce(action: () => void, ms: number): (() => void) & { flush(): void } {
-  let timer = 0;
+/** Call `action` when nothing has asked for `ms` milliseconds, but not later than `most` after the first that asked. */
+export function debounce(action: () => void, ms: number, most = Infinity): (() => void) & { flush(): void } {
+  let timer = 0, first = 0;
   const later = () => {
+    if (!timer) first = performance.now();
     clearTimeout(timer);
-    timer = window.setTimeout(() => { timer = 0; action(); }, ms);
+    timer = window.setTimeout(() => { timer = 0; action(); }, Math.max(0, Math.min(ms, first + most - performance.now())));
   };
   later.flush = () => { if (timer) { clearTimeout(timer); timer = 0; action(); } };
   return later;
@@ -115,4 +116,13 @@ export function download(name: string, content: string | Uint8Array, type: strin
   link.click();
   link.remove();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+/** A setting that the browser keeps; null where there is none, or where it keeps nothing for pages. */
+export function remembered(name: string): string | null {
+  try { return localStorage.getItem(name); } catch { return null; }
+}
+
+export function remember(name: string, value: string): void {
+  try { localStorage.setItem(name, value); } catch { /* it holds until the page is closed */ }
 }

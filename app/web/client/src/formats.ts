@@ -64,7 +64,7 @@ export function readIpynb(value: Json): Notebook {
 function readOutput(raw: Record<string, Json>): Output {
   const output: Output = { ...raw };
   if (output.output_type === 'stream') output.text = text(raw.text);
-  if (object(raw.data)) output.data = Object.fromEntries(Object.entries(raw.data).map(([mime, v]) => [mime, Array.isArray(v) && v.every((s) => typeof s === 'string') ? v.join('') : v]));
+  if (object(raw.data)) output.data = Object.fromEntries(Object.entries(raw.data).map(([mime, v]) => [mime, Array.isArray(v) && !/json$/.test(mime) && v.every((s) => typeof s === 'string') ? v.join('') : v]));
   return output;
 }
 
@@ -152,13 +152,20 @@ export function writePercent(notebook: Notebook): string {
 
 /** A notebook from a file's name and text. Throws an Error with a sentence for what is none. */
 export function readFile(name: string, source: string): { notebook: Notebook; recording: Recording | null } {
-  if (/\.py$/i.test(name)) return { notebook: readPercent(source), recording: null };
-  let value: Json;
+  return /\.py$/i.test(name) ? { notebook: readPercent(source), recording: null } : notebookOf(parseFile(name, source));
+}
+
+/** The JSON of a file that is no `.py`. Throws an Error with a sentence. */
+export function parseFile(name: string, source: string): Json {
   try {
-    value = parseJson(source);
+    return parseJson(source);
   } catch (error) {
     throw new Error(`${name} cannot be read: it is neither a .py file nor valid JSON (${(error as Error).message}).`);
   }
+}
+
+/** A notebook, or a recording with its notebook. Throws an Error with a sentence for what is neither. */
+export function notebookOf(value: Json): { notebook: Notebook; recording: Recording | null } {
   if (isRecording(value)) return { notebook: readIpynb(value.notebook), recording: value };
   return { notebook: readIpynb(value), recording: null };
 }

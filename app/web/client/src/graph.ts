@@ -2,7 +2,7 @@
 // layout, scope by scope from the inside out. Nothing is drawn here, and nothing in a record is trusted.
 import type { Json } from './document';
 
-export interface Source { file: string; line: number; endLine: number; column: number; endColumn: number; cell: string | null; revision: number | null }
+export interface Source { file: string; line: number; endLine: number; column: number; endColumn: number; cell: string | null; revision: number | null; words?: string }
 
 export interface GraphNode {
   id: string;
@@ -16,6 +16,8 @@ export interface GraphNode {
   savedNames: string;
   gradNorm: number | null;
   gradText: string;
+  name?: string; // what the record calls it, where that is not its title
+  shapes?: string[][]; // of all that it made
   inputs: string[];
   root: boolean;
   details: [string, string][];
@@ -23,7 +25,7 @@ export interface GraphNode {
   index: number;
 }
 
-export interface ScopeFacts { short: string; details: [string, string][]; source: Source | null; text: string }
+export interface ScopeFacts { short: string; seconds?: number; share?: number; details: [string, string][]; source: Source | null; text: string }
 export interface Scope { key: string; name: string; parent: Scope | null; items: (GraphNode | Scope)[]; nodes: number; depth: number; first: number; facts: ScopeFacts | null }
 
 export interface Graph {
@@ -43,6 +45,11 @@ export const word = (v: unknown, limit = 60): string => {
   return text.length > limit ? `${text.slice(0, limit - 1)}…` : text;
 };
 export const whole = (v: unknown): number => (typeof v === 'number' && Number.isFinite(v) ? v : 0);
+/** The sizes of tensors, for a search. */
+export const sizesOf = (metas: Json): string[][] => (Array.isArray(metas) ? metas.filter((m) => isObject(m) && Array.isArray(m.shape)).slice(0, 16).map((m) => m.shape.slice(0, 8).map((n: unknown) => word(String(n), 12))) : []);
+const WIDTH: Record<string, number> = { bool: 1, int8: 1, uint8: 1, int16: 2, float16: 2, bfloat16: 2, int32: 4, float32: 4, int64: 8, float64: 8, complex64: 8, complex128: 16 };
+/** Bytes of what a node made; 0 where its sizes or its dtype are not known. */
+export const byteCount = (n: { dtype: string; shapes?: string[][] }): number => (n.shapes ?? []).reduce((sum, s) => sum + (s.reduce((product, size) => product * Number(size), WIDTH[n.dtype] ?? 0) || 0), 0);
 export const shapeOf = (meta: Json): string => (isObject(meta) && Array.isArray(meta.shape) ? `[${meta.shape.slice(0, 8).map((n: unknown) => word(String(n), 12)).join(', ')}]` : '');
 
 export function readSource(raw: Json): Source | null {
@@ -50,7 +57,7 @@ export function readSource(raw: Json): Source | null {
   let cell = typeof raw.cell === 'string' ? raw.cell : null, revision = typeof raw.revision === 'number' ? raw.revision : null;
   const named = /^<cell ([\w-]+):(\d+)>$/.exec(String(raw.file ?? ''));
   if (named && !cell) { cell = named[1]!; revision = Number(named[2]); }
-  return { file: word(raw.file, 120), line: raw.line, endLine: whole(raw.end_line) || raw.line, column: whole(raw.column), endColumn: whole(raw.end_column), cell, revision };
+  return { file: word(raw.file, 120), line: raw.line, endLine: whole(raw.end_line) || raw.line, column: whole(raw.column), endColumn: whole(raw.end_column), cell, revision, words: `${word(raw.function, 80)}\n${word(raw.text, 200)}` };
 }
 
 export const numberText = (v: number): string => (v === 0 ? '0' : Math.abs(v) >= 1e4 || Math.abs(v) < 1e-3 ? v.toExponential(2) : String(Number(v.toPrecision(4))));
@@ -80,7 +87,7 @@ export function tapeFacts(tape: Json): GraphFacts {
     if (grad) details.push(['Gradient', `${shapeOf(grad)} ${norm === null ? '' : `norm ${numberText(norm)}`}`.trim()]);
     return {
       id: String(raw.id), kind: leaf ? 'leaf' : 'op', title: word(leaf ? raw.label || 'leaf' : raw.op) || 'op', shape: shapeOf(out), dtype: isObject(out) ? word(out.dtype, 12) : '',
-      module: word(raw.module, 120), source, saved: savedBytes, savedNames: saved.map((s: Json) => word(s.name, 20)).join(', '), gradNorm: norm,
+      module: word(raw.module, 120), source, saved: savedBytes, name: word(raw.name), shapes: sizesOf(raw.outputs), savedNames: saved.map((s: Json) => word(s.name, 20)).join(', '), gradNorm: norm,
       gradText: norm === null ? '' : `grad ${numberText(norm)}`, inputs: Array.isArray(raw.inputs) ? raw.inputs.map(String) : [], root: roots.has(String(raw.id)), details,
     };
   });
@@ -168,13 +175,6 @@ export function outline(graph: Graph, folded: Set<string>): Row[] {
     if (!closed) for (const child of [...item.items].reverse()) stack.push({ item: child, depth: depth + 1 });
   }
   return rows;
-}
-
-/** Ids of the nodes that all words of the query are found in. */
-export function search(graph: Graph, query: string): GraphNode[] {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  if (!words.length) return [];
-  return graph.nodes.filter((n) => { const text = `${n.title} ${n.shape} ${n.module} ${n.dtype}`.toLowerCase(); return words.every((w) => text.includes(w)); });
 }
 
 // -- layout ------------------------------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 // the steps of a run. Where a node belongs in the cells is asked of the host.
 import { append, bytesText, clear, debounce, h, iconButton } from './dom';
 import type { Json } from './document';
-import { count, type Graph, type GraphNode, type Layouts, outline, readSource, type Row, type Scope, search, type Source } from './graph';
+import { count, type Graph, type GraphNode, type Layouts, outline, readSource, type Row, type Scope, type Source } from './graph';
+import { search } from './search';
 import { GraphCanvas } from './graph_canvas';
 import { RowList } from './row_list';
 
@@ -11,6 +12,8 @@ export interface PaneHost {
   /** Where a source range of a run is in the text of now; null where it is gone. */
   lineNow(source: Source): { cell: string; line: number } | null;
   show(source: Source | null, jump: boolean): void;
+  /** Offer to mark a size as dynamic that made a function be captured again; not where nothing can be written. */
+  mark?(recompile: Json): void;
 }
 
 /** One graph as outline and picture, with search, folding, the details of a node, and the walk of backward. */
@@ -22,7 +25,7 @@ export class GraphPane {
   private list: RowList;
   private canvas: GraphCanvas;
   private details = h('div', { class: 'details', 'aria-live': 'polite' });
-  private find = h('input', { type: 'search', placeholder: 'Search: linear, [*, 10], hidden', 'aria-label': 'Search the operators' });
+  private find = h('input', { type: 'search', title: 'A part of an operator, a name, a module or a function; [64, 10] or 64x10; :12 or line:12; op:… or name:…; before:… and after:… a node; path:a..b; top:bytes (saved, gradient, seconds, share)', placeholder: 'Search: linear, [*, 10], top:saved', 'aria-label': 'Search the operators' });
   private modes: Record<'outline' | 'picture', HTMLButtonElement>;
   private mode: 'outline' | 'picture' = 'outline';
   private found = new Set<string>();
@@ -83,7 +86,9 @@ export class GraphPane {
 
   /** Show a graph; `fresh` is one that has nothing to do with the one before. */
   take(graph: Graph | null, note = '', fresh = false): void {
-    const first = graph !== null && (fresh || this.graph === null);
+    const known = this.graph?.scopes;
+    // One that shares no module with the one before is another model's.
+    const first = graph !== null && (fresh || this.graph === null || (graph.scopes.size > 1 && ![...graph.scopes.keys()].some((key) => key && known?.has(key))));
     this.graph = graph;
     if (fresh) { this.folded = new Set(graph?.closed); this.found.clear(); this.find.value = ''; this.chosen = null; clear(this.details); this.canvas.forget(); }
     if (first && graph && graph.nodes.length > 400) for (const scope of graph.root.items) if ('key' in scope) this.folded.add((scope as Scope).key);
@@ -218,10 +223,11 @@ export class GraphPane {
   }
 
   private nextFound(step: number): void {
-    const hits = this.rows.flatMap((row, i) => (row.node && this.found.has(row.node.id) ? [i] : []));
+    const places = new Map(this.rows.map((row, i) => [row.key, i]));
+    const hits = [...this.found].flatMap((id) => places.get(id) ?? []); // in the order of the search: the largest first, where it asks for that
     if (!hits.length) return;
-    const now = this.list.cursor;
-    const to = step > 0 ? (hits.find((i) => i > now) ?? hits[0]!) : step < 0 ? ([...hits].reverse().find((i) => i < now) ?? hits.at(-1)!) : hits[0]!;
+    const now = hits.indexOf(this.list.cursor), after = hits.findIndex((i) => i > this.list.cursor);
+    const to = step === 0 ? hits[0]! : now >= 0 ? hits.at((now + step) % hits.length)! : hits.at(step > 0 ? Math.max(0, after) : after < 0 ? -1 : after - 1)!;
     this.list.to(to);
     this.choose(this.rows[to]!.key, false, this.mode === 'picture' ? 'host' : 'list');
   }

@@ -25,7 +25,7 @@ export class Help {
 
   mainMenu(at: HTMLElement): void {
     const item = (name: string): MenuItem => { const a = ACTIONS.find((x) => x.name === name)!; return { label: a.label, keys: keysOf(a), act: () => a.act(this.app) }; };
-    menu(at, [item('documents'), item('new'), item('open'), item('import'), null, item('save_ipynb'), item('save_py'), item('export_html'), item('share'), null, item('files'), item('revisions'),
+    menu(at, [item('documents'), item('new'), item('open'), item('import'), null, ...(this.app.host ? [item('save'), item('save_as')] : []), item('save_ipynb'), item('save_py'), item('export_html'), item('share'), null, item('files'), item('revisions'),
       ...(this.app.documents.example ? [item('reset')] : []), null, item('find'), item('theme'), item('panel'), item('palette'), item('help'), ...(this.app.site.docs ? [item('manual')] : []), null, { ...item('erase'), danger: true }], 'Menu', this.app.cellElement);
   }
 }

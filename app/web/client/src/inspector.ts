@@ -6,7 +6,7 @@ import type { Json } from './document';
 import { count, type Graph, type Layouts, numberText, readSource } from './graph';
 import { GraphPane, type PaneHost } from './graph_pane';
 
-export interface DeviceFacts { facts?: [string, string][]; state: string; device: string; python: string; torch: string; isolated: boolean; webgpu: string; reason: string }
+export interface DeviceFacts { facts?: [string, string][]; state: string; device: string; python: string; torch: string; isolated: boolean; native?: boolean; webgpu: string; reason: string }
 
 const TABS = [['tape', 'Tape'], ['graph', 'Graph'], ['breaks', 'Breaks'], ['kernels', 'Kernels'], ['variables', 'Variables'], ['device', 'Device']] as const;
 export type Tab = (typeof TABS)[number][0];
@@ -154,7 +154,7 @@ export class Inspector {
     const times = (n: Json) => (typeof n === 'number' && n > 1 ? ` · ${n} times` : '');
     pane.replaceChildren(h('div', { class: 'cards', tabindex: 0, role: 'region', 'aria-label': 'Graph breaks' },
       ...breaks.map((b) => h('article', { class: 'card' }, h('h3', null, String(b.reason ?? b.break_id ?? b.id)), h('p', { class: 'quiet' }, `${b.function ?? ''} · ${b.category ?? ''}${times(b.count)} `, this.place(b.source), ' ', this.inGraph(b)), b.hint ? h('p', null, String(b.hint)) : null)),
-      ...again.map((r) => h('article', { class: 'card' }, h('h3', null, 'Captured again'), h('p', { class: 'quiet' }, `${r.function ?? ''}${times(r.count)} `, this.place(r.source)), h('p', null, `${r.guard}: ${r.old} before, ${r.new} now`)))));
+      ...again.map((r) => h('article', { class: 'card' }, h('h3', null, 'Captured again'), h('p', { class: 'quiet' }, `${r.function ?? ''}${times(r.count)} `, this.place(r.source)), h('p', null, `${r.guard}: ${r.old} before, ${r.new} now`), Array.isArray(r.dimension) && this.host.mark ? h('button', { type: 'button', onclick: () => this.host.mark!(r) }, 'One graph for all sizes…') : null))));
   }
 
   /** A button that shows a break in the graph of its function, where that was captured. */
@@ -205,9 +205,9 @@ export class Inspector {
   takeDevice(facts: DeviceFacts): void {
     const pane = this.panels.get('device')!.firstElementChild!;
     const rows: [string, string][] = [
-      ['Kernel', facts.state], ['Computes on', facts.device || 'not known yet'], ['WebGPU', facts.webgpu],
-      ['Python', facts.python ? `${facts.python} in this page (WebAssembly)` : 'starts with the first cell'], ['import torch', facts.torch || 'Tapescope’s engine'],
-      ['Isolation', facts.isolated ? 'on: cells can be stopped, values are read while Python waits' : 'off: stopping a cell restarts Python'],
+      ['Kernel', facts.state], ['Computes on', facts.device || 'not known yet'], ...(facts.native ? [] : [['WebGPU', facts.webgpu] as [string, string]]),
+      ['Python', facts.python ? `${facts.python} ${facts.native ? 'native: a process of this machine' : 'in this page (WebAssembly)'}` : 'starts with the first cell'], ['import torch', facts.torch || 'Tapescope’s engine'],
+      [facts.native ? 'Stopping' : 'Isolation', facts.native ? 'by a signal; a new process where that does not help' : facts.isolated ? 'on: cells can be stopped, values are read while Python waits' : 'off: stopping a cell restarts Python'],
     ];
     for (const [a, b] of facts.facts ?? []) rows.push([a, b]);
     if (facts.reason) rows.push(['Last problem', facts.reason]);

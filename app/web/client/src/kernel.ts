@@ -1,22 +1,14 @@
 // The page's side of the kernel: its workers, the queue of cells, and the three steps of stopping. The document is not
 // known here; events go to one listener.
 import { type FileEntry, type FromWorker, GPU_SEQ, INPUT_BYTES, INPUT_SEQ, SIGINT, SIGUSR1, sharedMemory, type SharedMemory, type Site, type ToWorker } from './shared';
+import type { KernelConnection, KernelEvent, KernelListener, KernelState, RunRequest } from './connection';
 import type { Json } from './document';
 import { Records } from './records';
-
-export type KernelState = 'off' | 'loading' | 'idle' | 'busy' | 'dead';
-export interface RunRequest { cell: string; revision: number; code: string }
-export type KernelEvent = Json; // a message of app/kernel/messages.py, with its `kind`
 
 const MESSAGE_FIRST = 120; // ms in which a message may stop a cell that awaits, before the shared byte is set
 const PATIENCE = 2000; // ms after which the next step of stopping is offered
 
-interface Listener {
-  event(event: KernelEvent): void;
-  changed(): void;
-}
-
-export class Kernel {
+export class Kernel implements KernelConnection {
   state: KernelState = 'off';
   progress = { step: '', part: 0 };
   reason = '';
@@ -25,6 +17,8 @@ export class Kernel {
   stopping = 0; // 0 not asked, 1 asked, 2 the next step is offered
   facts: { python?: string; torch?: string; device?: string } = {};
   readonly isolated = typeof SharedArrayBuffer !== 'undefined' && globalThis.crossOriginIsolated === true;
+  readonly native = false;
+  readonly away = false;
   private worker: Worker | null = null;
   private gpuWorker: Worker | null = null;
   private shared: SharedMemory | null = null;
@@ -36,7 +30,12 @@ export class Kernel {
   measuring = false;
   readonly records = new Records((generation, event) => { if (generation === this.generation) this.take(event as KernelEvent); });
 
-  constructor(private site: Site, private base: string, private listener: Listener, public device: 'auto' | 'cpu' | 'webgpu' = 'auto') {}
+  constructor(private site: Site, private base: string, private listener: KernelListener, public device: 'auto' | 'cpu' | 'webgpu' = 'auto') {}
+
+  get devices() {
+    return ([['auto', 'Compute on the GPU, if it is a real one'], ['webgpu', 'Compute on WebGPU, whatever it is'], ['cpu', 'Compute on the CPU']] as const).map(([device, label]) => ({ device: device as string, label: label as string, chosen: this.device === device }));
+  }
+  choose(device: string): void { this.device = device as Kernel['device']; if (this.state !== 'off') this.restart(); }
 
   private become(state: KernelState): void { this.state = state; this.listener.changed(); }
 
@@ -95,7 +94,7 @@ export class Kernel {
         this.listener.event(event);
         this.next();
         return;
-      case 'completions': case 'documentation': {
+      case 'completions': case 'documentation': case 'marked': {
         const waiting = this.asked.get(event.request);
         this.asked.delete(event.request);
         waiting?.(event);
@@ -237,6 +236,9 @@ export class Kernel {
   /** Completions at a character, or null while Python is busy. */
   complete(code: string, cursor: number): Promise<KernelEvent> | null { return this.ask({ kind: 'complete', code, cursor }); }
   inspect(code: string, cursor: number): Promise<KernelEvent> | null { return this.ask({ kind: 'inspect', code, cursor }); }
+
+  /** How `mark_dynamic` is written before calls (`MarkDynamic` in app/kernel/messages.py), or null while Python is busy. */
+  mark(label: string, dimension: number, cells: Json[]): Promise<KernelEvent> | null { return this.ask({ kind: 'mark_dynamic', label, dimension, cells }); }
 
   /** Ask for the operators of a cell's last run, told as `recording`. */
   askSteps(cell: string): void { this.post({ kind: 'get_recording', request: ++this.requests, cell }); }

@@ -4,6 +4,10 @@ import { dialog, say } from './dialogs';
 import { bytesText, download, h, iconButton } from './dom';
 import type { FileEntry } from './shared';
 
+/** A file's name without what would lead out of the folder or turn the text around it. */
+// eslint-disable-next-line no-control-regex
+const plainName = (name: string): string => name.replace(/[/\\\x00-\x1f\u202a-\u202e\u2066-\u2069]/g, '_');
+
 export class KernelFiles {
   constructor(private app: App) {}
 
@@ -22,23 +26,24 @@ export class KernelFiles {
       const target = event.target as HTMLElement;
       if (target.closest('input, textarea, .cm-content')) return;
       const text = event.clipboardData?.getData('text/plain') ?? '';
-      if (/^\s*\{[\s\S]*"cells"\s*:/.test(text)) { event.preventDefault(); this.app.documents.openText('The pasted text', text); }
+      if (/^\s*\{[\s\S]*"cells"\s*:/.test(text)) { event.preventDefault(); void this.app.documents.openText('The pasted text', text); }
     });
   }
 
   async takeFile(file: File): Promise<void> {
     const recorded = /\.json$/i.test(file.name) && (await file.slice(0, 400_000).text()).includes('"tapescope-recording"');
-    if ((recorded || /\.(ipynb|py)$/i.test(file.name)) && file.size < 50_000_000) { this.app.documents.openText(file.name, await file.text()); return; }
+    if ((recorded || /\.(ipynb|py)$/i.test(file.name)) && file.size < 50_000_000) { await this.app.documents.openText(file.name, await file.text()); return; }
+    const name = plainName(file.name);
     try {
-      await this.app.kernel.file('write', file.name.replace(/[/\\]/g, '_'), new Uint8Array(await file.arrayBuffer()));
-      say(`${file.name} is in the notebook's folder: open(${JSON.stringify(file.name)}) reads it.`);
+      await this.app.kernel.file('write', name, new Uint8Array(await file.arrayBuffer()));
+      say(`${name} is in the notebook's folder: open(${JSON.stringify(name)}) reads it.`);
     } catch (error) { say((error as Error).message); }
   }
 
   async dialog(): Promise<void> {
     if (this.app.kernel.state === 'off') this.app.kernel.start();
     dialog('Files', () => {
-      const list = h('div', { class: 'docs-list' }, h('p', { class: 'quiet' }, this.app.kernel.running ? 'The folder can be seen when the running cell is done.' : 'Reading the folder…'));
+      const list = h('div', { class: 'docs-list' }, h('p', { class: 'quiet' }, this.app.kernel.running && !this.app.kernel.native ? 'The folder can be seen when the running cell is done.' : 'Reading the folder…'));
       const draw = (entries: FileEntry[]) => {
         const files = entries.filter((e) => !e.folder);
         list.replaceChildren(...files.map((e) => h('div', { class: 'doc-row' }, h('span', { class: 'doc' }, h('strong', null, e.path), h('span', { class: 'quiet' }, bytesText(e.bytes))),
@@ -48,8 +53,8 @@ export class KernelFiles {
       };
       void this.app.kernel.file('list').then((r) => draw(r.list ?? []), (x: Error) => say(x.message));
       const input = h('input', { type: 'file', multiple: true, hidden: true });
-      input.addEventListener('change', () => void Promise.all([...(input.files ?? [])].map(async (f) => this.app.kernel.file('write', f.name, new Uint8Array(await f.arrayBuffer())))).then(() => this.app.kernel.file('list')).then((r) => draw(r.list ?? []), (x: Error) => say(x.message)));
-      return [h('p', null, 'The folder that cells see. It lives in memory and is gone with the page; files you add are given to Python again when it restarts.'), list, h('div', { class: 'buttons' }, input, h('button', { type: 'button', class: 'primary', onclick: () => input.click() }, 'Add files…'))];
+      input.addEventListener('change', () => void Promise.all([...(input.files ?? [])].map(async (f) => this.app.kernel.file('write', plainName(f.name), new Uint8Array(await f.arrayBuffer())))).then(() => this.app.kernel.file('list')).then((r) => draw(r.list ?? []), (x: Error) => say(x.message)));
+      return [h('p', null, this.app.kernel.native ? 'The folder that cells see, on this machine.' : 'The folder that cells see. It lives in memory and is gone with the page; files you add are given to Python again when it restarts.'), list, h('div', { class: 'buttons' }, input, h('button', { type: 'button', class: 'primary', onclick: () => input.click() }, 'Add files…'))];
     }, true);
   }
 }

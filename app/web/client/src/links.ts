@@ -2,7 +2,7 @@
 // operator, the operators of a line, what a line cost.
 import type { App } from './app';
 import { say } from './dialogs';
-import { debounce, h, iconButton } from './dom';
+import { debounce, h, iconButton, remember, remembered } from './dom';
 import type { Json } from './document';
 import type { Source } from './graph';
 import { lineCosts, measuredCosts } from './inspector';
@@ -90,10 +90,10 @@ export class Links {
     view.outputArea.after(list);
   }
 
-  quietHints = localStorage.getItem('hints') === 'off';
+  quietHints = remembered('hints') === 'off';
   toggleHints(): void {
     this.quietHints = !this.quietHints;
-    localStorage.setItem('hints', this.quietHints ? 'off' : 'on');
+    remember('hints', this.quietHints ? 'off' : 'on');
     for (const id of this.hints.keys()) this.drawHints(id);
     say(this.quietHints ? 'Hints are off.' : 'Hints are on.');
   }

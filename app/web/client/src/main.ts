@@ -19,6 +19,11 @@ async function isolate(): Promise<boolean> {
   return false;
 }
 
+/** A playground may have been at this address before: what it kept for offline use must not answer for this server. */
+async function forget(): Promise<void> {
+  for (const registration of (await navigator.serviceWorker?.getRegistrations().catch(() => [])) ?? []) await registration.unregister();
+}
+
 async function begin(): Promise<void> {
   const root = document.getElementById('app')!;
   const base = new URL('.', location.href.split('#')[0]!.split('?')[0]!).href;
@@ -28,8 +33,8 @@ async function begin(): Promise<void> {
   const app = new App(root, site, base);
   await app.start();
   document.documentElement.dataset.ready = '';
-  if (globalThis.crossOriginIsolated) sessionStorage.removeItem('isolating');
-  void isolate();
+  try { if (globalThis.crossOriginIsolated) sessionStorage.removeItem('isolating'); } catch { /* a browser that keeps nothing for pages */ }
+  if (site.native) void forget(); else void isolate();
 }
 
 begin().catch((error: unknown) => {

@@ -23,6 +23,7 @@ export interface Site {
   bundles: Record<string, Bundle>;
   examples: { id: string; title: string; file: string; recording: string; summary: string }[];
   files: string[];
+  native?: { socket: string }; // the page of `tapescope serve`: the kernel is a process behind this socket
   docs?: boolean; // whether the documentation is part of the site
 }
 

@@ -35,6 +35,7 @@ export class Sharing {
   }
 
   async share(): Promise<void> {
+    if (this.app.host) { say('A link would lead to this machine. Share the file itself, or a replay.', { label: 'Download as a replay', act: () => void this.exportCapsule() }); return; }
     const value = (outputs: boolean) => ({ ...(writeIpynb(this.app.notebook, outputs) as object), title: this.app.title });
     let hash = await pack(value(true)), outputs = true;
     if (hash.length > LIMIT) { hash = await pack(value(false)); outputs = false; }

@@ -21,7 +21,11 @@ const wait = <T>(request: IDBRequest<T>): Promise<T> =>
   });
 
 export class Store {
-  private constructor(private db: IDBDatabase) {}
+  private seen = new Map<string, number>(); // of each document, the version that this page read or wrote last
+
+  private constructor(private db: IDBDatabase) {
+    db.onversionchange = () => db.close(); // another tab erases everything: it must not wait for this one
+  }
 
   /** Opens the store; null where the browser has none (a private window, or storage that is switched off). */
   static async open(): Promise<Store | null> {
@@ -48,16 +52,20 @@ export class Store {
   }
 
   async get(id: string): Promise<StoredDocument | undefined> {
-    return (await wait(this.table('documents', 'readonly').get(id))) as StoredDocument | undefined;
+    const found = (await wait(this.table('documents', 'readonly').get(id))) as StoredDocument | undefined;
+    if (found) this.seen.set(id, found.updated);
+    return found;
   }
 
-  /** Save a document; what it replaces joins the ring of revisions unless the newest there is under a minute old. */
+  /** Save a document; what it replaces joins the ring of revisions unless the newest there is under a minute old and the work of this very page: what another tab
+   * wrote is always kept. */
   async put(document: StoredDocument): Promise<void> {
-    const before = await this.get(document.id);
+    const ours = this.seen.get(document.id), before = await this.get(document.id);
+    this.seen.set(document.id, document.updated);
     await wait(this.table('documents', 'readwrite').put(document));
     if (!before) return;
     const ring = await this.revisions(document.id);
-    if (ring[0] && before.updated - ring[0].time < GAP) return;
+    if (ring[0] && before.updated - ring[0].time < GAP && before.updated === ours) return;
     const table = this.table('revisions', 'readwrite');
     await wait(table.put({ key: [document.id, before.updated], id: document.id, time: before.updated, title: before.title, notebook: before.notebook }));
     for (const old of ring.slice(KEPT - 1)) await wait(this.table('revisions', 'readwrite').delete(old.key));
@@ -88,6 +96,10 @@ export class Store {
     this.db.close();
     await wait(indexedDB.deleteDatabase('tapescope') as unknown as IDBRequest<unknown>);
     if ('caches' in self) for (const key of await caches.keys()) await caches.delete(key);
-    localStorage.clear();
+    try {
+      const key = localStorage.getItem('kernel-key'); // of a native kernel: without it this page could not come back
+      localStorage.clear();
+      if (key) localStorage.setItem('kernel-key', key);
+    } catch { /* it keeps nothing */ }
   }
 }

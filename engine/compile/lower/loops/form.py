@@ -169,7 +169,8 @@ def python(kernel: Kernel) -> str:
                 )
             elif isinstance(s, Store):
                 lines.append(
-                    f"{pad}{s.buffer.name}[{place(s.place)}] = {expression(s.value)}  # {', '.join(s.origins)}"
+                    f"{pad}{s.buffer.name}[{place(s.place)}] = {expression(s.value)}"
+                    + (f"  # {', '.join(s.origins)}" if s.origins else "")
                 )
             elif isinstance(s, Update):
                 at = f"{s.buffer.name}[{place(s.place)}]"

@@ -8,6 +8,7 @@ numpy and of the engine.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ..loops.form import IDENTITY, Buffer, Fold, Kernel, Let, Loop, Start, Store, Update, statements
@@ -53,7 +54,9 @@ class Unprintable(NotImplementedError):
 class Printer:
     """Prints one kernel as a Python function `name(m, n, g)` of flat arrays, sizes and numbers."""
 
-    def __init__(self, kernel: Kernel, slot: Any, symbol_slot: Any, name: str):
+    def __init__(self, kernel: Kernel, slot: Any, symbol_slot: Any, name: str, block: int | None = None):
+        """`block` gives the elements of a block, 0 for the whole at once; None leaves it to the kernel."""
+        self.elements = block
         self.k, self.slot, self.symbol_slot, self.name = kernel, slot, symbol_slot, name
         self.axes: list[str] = []
         self.sizes: dict[str, Ix] = {}
@@ -70,6 +73,10 @@ class Printer:
         self.uses: dict[str, int] = {}
         self.depends: dict[str, frozenset[str]] = {}
         self.own: set[str] = set()
+        self.taken: dict[str, tuple[frozenset[str], int]] = {}
+        """What allocates memory while a block is computed: its loop variables and the bytes of an element."""
+        self.block: int | None = None
+        """Turns of the outermost loop in a block; None where all are taken at once."""
 
     def _outwards(self) -> str:
         """Put short axes before long ones where the innermost is short: numpy's loops run over the last one.
@@ -170,7 +177,11 @@ class Printer:
                     if v != x.variable:
                         inner *= self.sizes[v].number or 64
                 block = LIGHT if self._made(x.body) <= 4 else BLOCK
-                step = "whole or 1" if self._moves_only(x.body) else str(max(1, block // max(1, inner)))
+                if self.elements is not None:
+                    block = self.elements
+                whole = self._moves_only(x.body) or block == 0
+                self.block = None if whole else max(1, block // max(1, inner))
+                step = str(self.block or "whole or 1")
                 self.add(f"whole = {self.size(x.size)}")
                 self.add(f"step = {step}")
                 self.add("for b in range(0, whole, step):")
@@ -300,7 +311,18 @@ class Printer:
             if isinstance(s, (Let, Store, Update)) and s.origins:
                 self.marks += [(at, tuple(s.origins)) for at in range(before, len(self.lines))]
 
+    def _ones(self) -> str:
+        """The shape of a single element."""
+        return f"({'1, ' * len(self.axes)})"
+
+    def _empty(self, s: Any) -> bool:
+        """Whether a statement stands in a loop without turns."""
+        none = [v for v in self.axes if self.sizes[v].number == 0]
+        return bool(none) and not set(none).isdisjoint(self._around(s))
+
     def _statement(self, s: Any) -> None:
+        if isinstance(s, (Store, Update)) and s.buffer.role != "scratch" and self._empty(s):
+            return  # an axis that its place does not depend on would be of size 1
         if isinstance(s, Loop):
             self._block(s.body)
             for f in s.folds:
@@ -343,6 +365,7 @@ class Printer:
             return False
         self.lines[at] = f"{self.lines[at][:-1]}, out={view})"
         del self.made[name]
+        self.taken.pop(name, None)
         self.own.discard(name)
         return True
 
@@ -465,10 +488,16 @@ class Printer:
             self.add(f"{name} = {kept}")
             self.depends[name] = self.depends.get(kept, frozenset())
             return
+        if x.op == "load" and x.data[0].size.number == 0 and not x.data[1].is_affine():
+            self.add(f"{name} = np.zeros({self._ones()}, np.{NUMPY[x.type]})")  # a choice will not take it
+            self.depends[name] = frozenset()
+            return
         if x.op == "load":
             view, used = self.view(*x.data)
             self.add(f"{name} = {view}" + (".copy()" if name in self.overwritten else ""))
             self.depends[name] = used
+            if name in self.overwritten or not x.data[1].is_affine():
+                self.taken[name] = (used, BYTES[x.type])
             return
         if x.op in ("ix", "size"):
             used = x.data.variables()
@@ -506,11 +535,25 @@ class Printer:
                 del self.squares[name]
             out = self._lent(x, used)
             self.add(f"{name} = np.{UFUNCS[x.op]}({', '.join(args)}{out}{self.order})")
-            if not out:
-                self.made[name] = len(self.lines) - 1
+            self.own.add(name)
+            if out:
+                return
+            self.made[name] = len(self.lines) - 1
         else:
             raise Unprintable(f"{x.op} in a numpy program")
         self.own.add(name)
+        self.taken[name] = (used, BYTES[x.type])
+
+    def temporary(self, size: Callable[[Ix], int]) -> int:
+        """Bytes that a call allocates while it runs, once printed; `size` gives the number of turns of a loop."""
+        parts = []
+        grid = self.k.grid.variable if self.k.grid is not None else None
+        whole = size(self.sizes[grid]) if grid is not None else 1
+        turns = min(whole, self.block or whole)
+        for used, item in self.taken.values():
+            parts.append(item * math.prod(turns if v == grid else size(self.sizes[v]) for v in used))
+        again = max(parts, default=0) if turns < whole else 0  # the next block's is made while the last one's is there
+        return sum(parts) + again
 
     def _summed_along(self, name: str, factors: list[str]) -> bool:
         """Whether a product is summed along the last axis, a row of moderate length, and both factors have all of its elements."""

@@ -78,9 +78,9 @@ class Tiling:
     cost: float = 0.0
 
 
-def choose(layers: int, m: int, n: int, depth: int, forms: tuple[str, str], lanes: int) -> Tiling:
-    """The tiling whose loads and multiplications cost least."""
-    best: Tiling | None = None
+def choose(layers: int, m: int, n: int, depth: int, forms: tuple[str, str], lanes: int, rank: int = 0) -> Tiling:
+    """The tiling whose loads and multiplications cost least; with `rank` the next ones, as far as there are any."""
+    found: list[Tiling] = []
     for columns in (True, False):
         wide, tall = (n, m) if columns else (m, n)
         lane_form, row_form = (forms[1], forms[0]) if columns else forms
@@ -98,10 +98,9 @@ def choose(layers: int, m: int, n: int, depth: int, forms: tuple[str, str], lane
                 shared = 4 * other if row_form == "x" else -(-down // lanes) * other
                 step = across * own + shared + down * BROADCAST + across * down * 1.2
                 cost = tiles * step * max(1.0, BUSY / tiles)
-                if best is None or cost < best.cost:
-                    best = Tiling(columns, down, across, cost)
-    assert best is not None
-    return best
+                found.append(Tiling(columns, down, across, cost))
+    found.sort(key=lambda t: t.cost)
+    return found[min(rank, len(found) - 1)]
 
 
 @dataclass(frozen=True)
@@ -143,14 +142,19 @@ class Follow:
 
 
 def print_product(
-    p: Product, lanes: int, note: str = "", tiling: Tiling | None = None, follow: Follow | None = None
+    p: Product, lanes: int, note: str = "", tiling: Tiling | None = None, rank: int = 0, follow: Follow | None = None
 ) -> ProductText:
-    """The kernel of a product of float32, with what follows it. Raises NotImplementedError for what it cannot say."""
-    return _Printer(p, lanes, note, tiling, follow).print()
+    """The kernel of a product of float32, with what follows it, and with the tiling of that `rank` where none is given.
+
+    Raises NotImplementedError for what it cannot say.
+    """
+    return _Printer(p, lanes, note, tiling, rank, follow).print()
 
 
 class _Printer:
-    def __init__(self, p: Product, lanes: int, note: str, tiling: Tiling | None, follow: Follow | None = None):
+    def __init__(
+        self, p: Product, lanes: int, note: str, tiling: Tiling | None, rank: int, follow: Follow | None = None
+    ):
         self.p, self.lanes, self.note, self.follow = p, lanes, note, follow
         self.forms = [p.a.form(p.depth), p.b.form(p.depth)]
         if not (p.a.separable() and p.b.separable()):
@@ -161,7 +165,7 @@ class _Printer:
         for _, size in p.layers:
             layers *= size
         self.layers = layers
-        self.tiling = tiling or choose(layers, p.m, p.n, p.depth, (self.forms[0], self.forms[1]), lanes)
+        self.tiling = tiling or choose(layers, p.m, p.n, p.depth, (self.forms[0], self.forms[1]), lanes, rank)
         if p.depth > 4 * MAX_STEPS:
             raise NotImplementedError("K is longer than a thread may walk")
         self.words: list[tuple[str, Any]] = []

@@ -89,6 +89,8 @@ class Printer:
         self.types: dict[str, str] = {}
         self.last_note = ""
         self.depth = 0
+        self.takes_fours = True
+        """Whether loops take four elements a turn where they can."""
         self.lanes: dict[str, list[str]] = {}
         """Names that differ among the four elements of a turn of a wide loop."""
         self.wide: set[int] = set()
@@ -287,7 +289,9 @@ class Printer:
 
     def _choose_wide(self, loops: list[Loop], codes: dict[str, str]) -> None:
         """Loops that can take four elements a turn: everything that moves with them is contiguous and aligned."""
-        inner = [s for s in loops if s.lanes and not any(isinstance(x, Loop) for x in s.body)]
+        inner = (
+            [s for s in loops if s.lanes and not any(isinstance(x, Loop) for x in s.body)] if self.takes_fours else []
+        )
         wide: set[str] = set()
         narrow: set[str] = set()
         for s in statements(self.k.body):

@@ -14,7 +14,6 @@ from ..loops import moves
 from ..loops.build import build
 from ..loops.form import Buffer, Kernel
 from ..loops.index import ZERO, Ix, ix, product
-from ..loops.scalar import BYTES
 from ..loops.straight import straight
 from ..schedule.anchors import FLOATING_KINDS, affine, below
 from ..schedule.epilogue import reads as unit_reads
@@ -86,7 +85,6 @@ class Assembly:
     made: list[int]
     """Outputs that get fresh memory on each call."""
 
-    eager_bytes: Ix
     home: dict[Value, Value] = field(default_factory=dict)
     held: set[Value] = field(default_factory=set)
     """Anchors that have memory of their own."""
@@ -137,7 +135,6 @@ class _Assembler:
             for k, (o, r) in enumerate(zip(program.outputs, plan.results, strict=True))
             if r is not None and r.kind not in ("input", "constant", "item") and k not in direct and self._root(r) is r
         ]
-        total = _eager_peak(program)
         return Assembly(
             program,
             plan,
@@ -148,7 +145,6 @@ class _Assembler:
             direct,
             copied,
             made,
-            total,
             self.home,
             self.held,
             self._moved(),
@@ -364,38 +360,6 @@ class _Assembler:
         reads = [b.value for b in kernel.reads if isinstance(b.value, Value)]
         writes = [b.value for b in kernel.writes if isinstance(b.value, Value)]
         return Step("kernel", kernel=kernel, reads=reads, writes=writes, temporary=temporary)
-
-
-def _eager_peak(program: Program) -> Ix:
-    """Bytes of results held at once where every primitive runs by itself and frees what nobody needs any more; the sum of all where
-    sizes are symbolic. Arguments do not count."""
-    order = program.values.made
-    place = {v: i for i, v in enumerate(order)}
-    last: dict[Value, int] = {}
-    for i, v in enumerate(order):
-        for a in v.args:
-            last[below(a)] = i
-    for o in program.outputs:
-        if o.value is not None:
-            last[below(o.value)] = len(order)
-    change: dict[int, int] = {}
-    total = ZERO
-    for v in order:
-        if v.kind not in ("point", "reduce", "product", "item", "scatter", "cat", "embed") or v.dtype not in BYTES:
-            continue
-        size = v.numel() * BYTES[v.dtype]
-        total = total + size
-        n = size.number
-        if n is not None and v in last:
-            change[place[v]] = change.get(place[v], 0) + n
-            change[last[v] + 1] = change.get(last[v] + 1, 0) - n
-    if total.number is None:
-        return total
-    held = peak = 0
-    for i in sorted(change):
-        held += change[i]
-        peak = max(peak, held)
-    return ix(peak)
 
 
 def _constant(v: Value) -> Any:

@@ -1,13 +1,12 @@
 """Running an assembly on the CPU: one call of compiled C a stretch of steps, on memory that is planned beforehand.
 
 A call checks nothing that guards have checked: it takes the addresses of the arrays it is given, makes arrays for what escapes,
-and runs. Calls of one segment exclude each other, since they share an arena.
+and runs. Calls of the segments of one compiled function exclude each other, since they share an arena.
 """
 
 from __future__ import annotations
 
 import ctypes
-import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -21,6 +20,8 @@ from ....tensor import wrap
 from ..cache import compiler as cc
 from ..loops.index import Ix, evaluate
 from ..loops.scalar import BYTES, NUMPY
+from ..memory.arena import Arena
+from ..memory.peak import Use, hints, made_by
 from ..memory.plan import Layout, Need, lay_out
 from ..print_c.program import File, write
 from ..schedule.anchors import affine
@@ -80,12 +81,12 @@ DONE, BAD_INDEX, OTHER_LAYOUT, SHARED = range(4)
 ANY = -(1 << 63)
 
 
-@dataclass
+@dataclass(eq=False)
 class Prepared:
-    """What a call with certain sizes needs: the table of memory, the arena, and how results are made."""
+    """What a call with certain sizes needs: the table of memory, places in the arena, and how results are made."""
 
     table: Any
-    arena: np.ndarray
+    slots: list[int]
     layout: Layout
     context: Context
     made: list[tuple[int, tuple[int, ...], np.dtype, tuple[int, ...] | None]] = field(default_factory=list)
@@ -96,12 +97,19 @@ class Prepared:
     numbers: Any = None
     address: int = 0
 
+    def bind(self, start: int) -> None:
+        """The arena begins at this address."""
+        for s, at in zip(self.slots, self.layout.offsets, strict=True):
+            self.table[s] = start + at
+
 
 class Segment(Outputs):
     """A compiled program, called with the tensors (and numbers) of the graph's inputs."""
 
-    def __init__(self, assembly: Assembly, flags: tuple[str, ...] = (), alone: bool = False):
-        """With `flags` for the compiler; `alone` keeps to the calling thread."""
+    def __init__(
+        self, assembly: Assembly, flags: tuple[str, ...] = (), alone: bool = False, arena: Arena | None = None
+    ):
+        """With `flags` for the compiler; `alone` keeps to the calling thread; segments that never run at once may share an `arena`."""
         compiler, threads = cc.find(), cc.threads()
         assert compiler is not None and threads is not None and HEADER is not None
         super().__init__(assembly)
@@ -117,7 +125,8 @@ class Segment(Outputs):
         self.parallel = threads[1] if not alone else ctypes.cast(threads[0].ts_alone, ctypes.c_void_p).value or 0
         self.blas = blas[:2] if blas else (0, 0)
         self.one_thread = cc.single_thread() if blas else None
-        self.lock = threading.Lock()
+        self.arena = arena or Arena()
+        self.lock = self.arena.lock
         self.backend = backend_of("cpu")
         self.prepared: dict[tuple[int, ...], Prepared] = {}
         self.stretches = self._stretches()
@@ -132,7 +141,8 @@ class Segment(Outputs):
         self.times: dict[int, deque[float]] = {}
         tell_built(self, "cpu")
         first = [s for _, s in self.bound]
-        self.one = self._prepare(()) if self.static else None
+        with self.lock:
+            self.one = self._prepare(()) if self.static else None
         self.first_places = first
 
     def _expected(self, i: int, values: dict[str, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -193,13 +203,10 @@ class Segment(Outputs):
                 needs.append(Need(evaluate(n, values) * BYTES[b.dtype], k, k))
                 slots.append(a.temporaries[b])
         layout = lay_out(needs)
-        arena = np.empty(layout.bytes + 64, np.uint8)
-        start = -(-arena.ctypes.data // 64) * 64
         count = 1 + max([*a.slots.values(), *a.temporaries.values()], default=0)
         table = (ctypes.c_void_p * count)()
-        for s, at in zip(slots, layout.offsets, strict=True):
-            table[s] = start + at
-        p = Prepared(table, arena, layout, Context())
+        p = Prepared(table, slots, layout, Context())
+        self.arena.join(p, layout.bytes)
         for v, s in a.slots.items():
             if v.kind == "constant":
                 data = v.data._data if hasattr(v.data, "_data") else v.data
@@ -253,6 +260,12 @@ class Segment(Outputs):
         self.prepared[sizes] = p
         return p
 
+    def use(self) -> Use:
+        """Bytes that calls hold, for the sizes of the last ones."""
+        sizes, p = next(reversed(self.prepared.items()), ((), None))
+        values = dict(zip(self.symbols, sizes, strict=True)) if p is not None else hints(self.program)
+        return Use(max((x.layout.bytes for x in self.prepared.values()), default=0), made_by(self.assembly, values))
+
     def _result(self, k: int) -> Value:
         v = self.program.outputs[k].value
         assert v is not None
@@ -303,7 +316,7 @@ class Segment(Outputs):
     ) -> tuple[int, dict[int, np.ndarray]]:
         """Run on arrays: what came of it, and arrays by slot where steps in Python made some."""
         objects = (*arrays, *fresh)
-        if bus.launch or self.timing:
+        if (bus.launch and self.told) or self.timing:
             return self._timed(p, objects)
         if len(self.stretches) == 1 and self.stretches[0][0] is not None:
             return self.stretches[0][0](p.address, id(objects) + ITEMS), {}
@@ -333,6 +346,9 @@ class Segment(Outputs):
 
     timing = False
     """Whether every step is timed."""
+
+    told = True
+    """Whether listeners hear of its launches; not while it is only measured."""
 
     def _timed(self, p: Prepared, objects: tuple[np.ndarray, ...]) -> tuple[int, dict[int, np.ndarray]]:
         """The steps one by one, each timed and told to listeners."""

@@ -5,9 +5,9 @@ The kernels' text is compiled by Python once; a call binds flat views of the arr
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,10 @@ from ....backends.cpu import quiet
 from ....observe import bus
 from ....ops.table import OPS
 from ....tensor import wrap
-from ..loops.index import evaluate
+from ..loops.index import Ix, evaluate
 from ..loops.scalar import BYTES, NUMPY
+from ..memory.arena import Arena
+from ..memory.peak import Use, hints, made_by
 from ..memory.plan import Need, lay_out
 from ..print_numpy.text import Printer
 from ..schedule.anchors import affine
@@ -64,15 +66,19 @@ def namespace() -> dict[str, Any]:
 class NumpySegment(Outputs):
     """A compiled program, called with the tensors (and numbers) of the graph's inputs."""
 
-    def __init__(self, assembly: Assembly):
+    def __init__(self, assembly: Assembly, arena: Arena | None = None, block: int | None = None):
+        """`block`: elements of the blocks of its programs (see `print_numpy.text.Printer`)."""
         super().__init__(assembly)
         place = {name: i for i, name in enumerate(self.symbols)}
         self.backend = backend_of("cpu")
-        self.lock = threading.Lock()
+        self.arena = arena or Arena()
+        self.lock = self.arena.lock
         space = namespace()
         self.steps: list[Any] = []
         self.texts: dict[int, str] = {}
         self.nodes: dict[int, list[tuple[int, tuple[str, ...]]]] = {}
+        self.temporary: list[Callable[[Callable[[Ix], int]], int]] = []
+        """For each kernel the bytes that it allocates while it runs."""
 
         def slot(b: Any) -> int:
             if b in assembly.temporaries:
@@ -83,11 +89,12 @@ class NumpySegment(Outputs):
             if step.kind == "kernel":
                 assert step.kernel is not None
                 name = f"k{k}"
-                printer = Printer(step.kernel, slot, place.__getitem__, name)
+                printer = Printer(step.kernel, slot, place.__getitem__, name, block)
                 source = self.texts[k] = printer.print()
                 self.nodes[k] = printer.nodes
                 exec(compile(source, f"<kernel {step.kernel.name}>", "exec"), space)
                 self.steps.append(quiet(space[name]))
+                self.temporary.append(printer.temporary)
             else:
                 self.steps.append(None)
         self.bound = [
@@ -106,7 +113,9 @@ class NumpySegment(Outputs):
             self.fresh.append((v, root, assembly.slots[root], np.dtype(NUMPY[v.dtype]), order))
         self.written = {o: i for i, o in self.program.written.items()}
         self.only_kernels = all(step is not None for step in self.steps)
-        self.memory: dict[tuple[int, ...], dict[int, np.ndarray]] = {}
+        self.memory: dict[tuple[int, ...], tuple[np.ndarray, dict[int, np.ndarray]]] = {}
+        """For the sizes of a call the arena as it was then, and arrays in it by slot."""
+        self.planned = 0
         self.shapes: dict[tuple[int, tuple[int, ...]], tuple[int, ...]] = {}
         self.places: dict[tuple[int, tuple[int, ...]], Any] = {}
         self.launches = 0
@@ -114,12 +123,21 @@ class NumpySegment(Outputs):
         tell_built(self, "cpu")
 
     timing = False
+    told = True
+    """Whether listeners hear of its launches; not while it is only measured."""
+
+    def use(self) -> Use:
+        """Bytes that calls hold, for the sizes of the last ones."""
+        sizes = next(reversed(self.memory), None)
+        values = hints(self.program) if sizes is None else dict(zip(self.symbols, sizes, strict=True))
+        inside = max((t(lambda n: evaluate(n, values)) for t in self.temporary), default=0)
+        return Use(self.planned, made_by(self.assembly, values), inside)
 
     def _arena(self, sizes: tuple[int, ...]) -> dict[int, np.ndarray]:
         """Memory of intermediate results, by slot, in one arena."""
         found = self.memory.get(sizes)
-        if found is not None:
-            return found
+        if found is not None and found[0] is self.arena.array:
+            return found[1]
         a, values = self.assembly, dict(zip(self.symbols, sizes, strict=True))
         fresh = {a.slots[a.root(bare(v))] for k in a.made if (v := self.program.outputs[k].value) is not None}
         given = {s for _, s in self.bound}
@@ -154,7 +172,7 @@ class NumpySegment(Outputs):
                 needs.append(Need(n * BYTES[b.dtype], k, k))
                 entries.append((a.temporaries[b], NUMPY[b.dtype], n))
         layout = lay_out(needs)
-        arena = np.empty(layout.bytes, np.uint8)
+        arena = self.arena.hold(layout.bytes)
         out: dict[int, np.ndarray] = {}
         for (s, dtype, n), at in zip(entries, layout.offsets, strict=True):
             out[s] = np.ndarray((n,), dtype, arena, at)
@@ -164,7 +182,8 @@ class NumpySegment(Outputs):
         if len(self.memory) > 32:
             for kept in (self.memory, self.shapes, self.places):
                 kept.clear()
-        self.memory[sizes] = out
+        self.memory[sizes] = arena, out
+        self.planned = max(self.planned, layout.bytes)
         return out
 
     def __call__(self, *tensors: Any) -> Any:
@@ -197,7 +216,8 @@ class NumpySegment(Outputs):
             results[root] = array
         g = [float(tensors[i]) for i, _ in self.numbers]
         items: dict[Value, np.ndarray] = {}
-        told = bus.launch or self.timing
+        heard = bus.launch and self.told
+        told = heard or self.timing
         if self.only_kernels and not told:
             for kernel in self.steps:
                 kernel(m, sizes, g)
@@ -207,7 +227,7 @@ class NumpySegment(Outputs):
                 self._step(k, step, m, sizes, g, values, items)
                 if told:
                     self.times.setdefault(k, deque(maxlen=64)).append(time.perf_counter() - began)
-                    if bus.launch:
+                    if heard:
                         tell_launch(step, k, "cpu", self.times[k][-1])
         self.launches += 1
         for target, source in back:

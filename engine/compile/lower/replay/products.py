@@ -17,26 +17,16 @@ from ..schedule.matrices import separable
 from .tell import step_name
 
 if TYPE_CHECKING:
-    from .assemble import Step
     from .webgpu import GpuSegment
 
 
-def print_step(segment: GpuSegment, k: int, note: Any) -> Printed | None:
-    """The kernel of the product at step `k`; None where the engine's own is used, and its epilogue has become the step after it."""
-    steps = segment.assembly.steps
-    made = _print(segment, k, steps[k], note) if segment.lanes else None
-    if made is None and steps[k].tail is not None:
-        steps[k : k + 1] = steps[k].apart()
-        made = _print(segment, k, steps[k], note) if segment.lanes else None
-    return made
-
-
-def _print(segment: GpuSegment, k: int, step: Step, note: Any) -> Printed | None:
-    """The kernel of a product of known sizes."""
-    v, assembly = step.value, segment.assembly
+def print_product_step(segment: GpuSegment, k: int, note: Any, lanes: int, rank: int) -> Printed | None:
+    """The kernel of the product at step `k`, with what follows it; None where there can be none."""
+    step, assembly = segment.assembly.steps[k], segment.assembly
+    v = step.value
     assert v is not None
     sizes = [n.number for n in (*v.shape, *v.args[0].shape[-1:])]
-    if v.dtype != "f32" or any(n is None or n == 0 for n in sizes):
+    if not lanes or v.dtype != "f32" or any(n is None or n == 0 for n in sizes):
         return None
     *layers, m, n, depth = [s or 0 for s in sizes]
     names = [f"z{i}" for i in range(len(layers))]
@@ -61,7 +51,7 @@ def _print(segment: GpuSegment, k: int, step: Step, note: Any) -> Printed | None
             t = step.tail
             called = {x: z for x, z in zip(t.variables, [*names, "row", "column"], strict=True) if x}
             follow = Follow(Epilogue(t.kernel, t.product, called, t.sizes, t.store), segment._code, note)
-        text = print_product(wanted, segment.lanes, note(origins), None, follow)
+        text = print_product(wanted, lanes, note(origins), rank=rank, follow=follow)
     except NotImplementedError:
         return None
     return Printed(
@@ -70,4 +60,4 @@ def _print(segment: GpuSegment, k: int, step: Step, note: Any) -> Printed | None
     )  # fmt: skip
 
 
-__all__ = ["print_step"]
+__all__ = ["print_product_step"]

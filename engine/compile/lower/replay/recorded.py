@@ -1,8 +1,8 @@
 """The recorded form of a WebGPU segment: one list of commands, in which a call changes a few integers.
 
 A program whose sizes are all known, and whose steps are all generated kernels (beside small things of the CPU), launches the same kernels with
-the same parameters each time.  Its intermediate results have blocks of their own, planned by lifetime and kept by the recording; what differs
-from call to call are the handles of inputs and of results, numbers that formulas give, and the code of the check of indices.  So a call
+the same parameters each time.  Its intermediate results have blocks that are planned by lifetime and kept for the segments of one function;
+what differs from call to call are the handles of inputs and of results, numbers that formulas give, and the code of the check of indices.  So a call
 copies the list, writes these, and appends it to the device's: no Python for each launch, and the same bind groups.
 """
 
@@ -182,7 +182,11 @@ def _plan(segment: GpuSegment, out: Recording, given: set[int]) -> dict[int, int
     a, device = segment.assembly, segment.device
     ends = {s: k for k, slots in segment.last.items() for s in slots}
     places: dict[int, int] = {}
-    free: list[Any] = []
+    shared = segment.arena.blocks
+    if any(x.pool is not device.pool for x in shared):  # of a device that was lost
+        shared.clear()
+    free: list[Any] = list(shared)  # commands run in order, so what other segments of the function leave there is dead
+    mine: set[int] = set()
     using: dict[int, Any] = {}
     for k in range(len(a.steps)):
         p = segment.printed.get(k)
@@ -205,10 +209,13 @@ def _plan(segment: GpuSegment, out: Recording, given: set[int]) -> dict[int, int
             block = next((x for x in free if x.size == wanted), None)
             if block is None:
                 block = device.pool.take(nbytes)
-                out.blocks.append(block)
-                out.bytes += block.size
+                shared.append(block)
             else:
                 free.remove(block)
+            if block.handle not in mine:
+                mine.add(block.handle)
+                out.blocks.append(block)
+                out.bytes += block.size
             using[s] = block
             places[s] = block.handle
         for s in segment.last.get(k, ()):

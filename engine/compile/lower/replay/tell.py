@@ -161,6 +161,7 @@ def describe(segment: Any, segment_id: str = "", made: Mapping[str, list[int]] |
     made = tape_nodes([segment]) if made is None else made
     assembly: Assembly = segment.assembly
     program = assembly.program
+    tuned = getattr(segment, "tried", {})
     times, values = getattr(segment, "times", {}), segment.known_sizes()
     device = segment.device or segment.backend.device if program.backend == "webgpu" else None
     out: list[dict[str, Any]] = []
@@ -211,7 +212,7 @@ def describe(segment: Any, segment_id: str = "", made: Mapping[str, list[int]] |
             "segment": segment_id, "tape": list(tape), "sources": list(sources.values()),
             "lines": [[n, list(o)] for n, o in lines], "launch": launch, **arrays, "bytes": moved,
             "operations": operations, "seconds": statistics.median(measured) if measured else None,
-            "ceiling": ceiling(moved, operations, device), "launches": segment.launches,
+            "ceiling": ceiling(moved, operations, device), "launches": segment.launches, "tuned": tuned.get(k),
         })  # fmt: skip
     return out
 
@@ -247,18 +248,6 @@ def _loops(body: list[Any]) -> list[Ix]:
     return []
 
 
-def peak_bytes(segment: Any) -> int | None:
-    """Bytes of planned memory beside inputs and results."""
-    one = getattr(segment, "one", None)
-    if one is not None:
-        return one.layout.bytes
-    recording = getattr(segment, "recording", None)
-    if recording:
-        return recording.bytes
-    prepared = getattr(segment, "prepared", None)
-    return max((p.layout.bytes for p in prepared.values()), default=None) if prepared else None
-
-
 def split(segment: Any) -> list[dict[str, Any]]:
     """Where a call cuts the generated code in two: the steps before and after it, and why it is no kernel."""
     out: list[dict[str, Any]] = []
@@ -281,12 +270,17 @@ def split(segment: Any) -> list[dict[str, Any]]:
 _WHY = {"random": "draws from a generator whose numbers come in the program's order"}
 
 
-def tell(segments: Iterable[Any], device: str) -> dict[str, Any]:
-    """`kernels_json` of several segments, such as a forward and a backward pass."""
+def tell(
+    segments: Iterable[Any],
+    device: str,
+    planned: int | None = None,
+    eager: int | None = None,
+    passes: list[dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """`kernels_json` of several segments, such as a forward and a backward pass; `planned` and `eager` are their peak bytes, `passes` says
+    what each pass did."""
     kernels: list[dict[str, Any]] = []
     refused: list[dict[str, Any]] = []
-    passes: dict[str, int] = {}
-    planned = eager = 0
     segments = list(segments)
     made = tape_nodes(segments)
     for i, s in enumerate(segments):
@@ -297,13 +291,9 @@ def tell(segments: Iterable[Any], device: str) -> dict[str, Any]:
             for n in dict.fromkeys(s.program.kept)
         ]
         refused += split(s)
-        for name, count in s.program.rewrites.items():
-            passes[name] = passes.get(name, 0) + count
-        planned += peak_bytes(s) or 0
-        eager += _known(s.assembly.eager_bytes, s.known_sizes()) or 0
     for i, k in enumerate(kernels):
         k["id"] = str(i)
     return kernels_json(
-        device, kernels, refused, peak_bytes=planned or None, eager_peak_bytes=eager or None,
-        passes=[{"name": n, "rewrites": c} for n, c in passes.items()],
+        device, kernels, refused, peak_bytes=planned, eager_peak_bytes=eager,
+        passes=passes,
     )  # fmt: skip

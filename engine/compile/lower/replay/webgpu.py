@@ -8,7 +8,6 @@ engine's own kernels.
 from __future__ import annotations
 
 import struct
-import threading
 import time
 from typing import Any
 
@@ -17,23 +16,27 @@ import numpy as np
 from .....webgpu_kernels.wgsl import fold
 from ....backends.base import backend as backend_of
 from ....backends.webgpu.array import GpuArray, row_major
-from ....backends.webgpu.tuning import lanes
+from ....backends.webgpu.memory import size_class
+from ....backends.webgpu.tuning import lanes as probed
 from ....dtypes import DTYPES
 from ....observe import bus
 from ....tensor import wrap
 from ..loops.form import Buffer
 from ..loops.index import evaluate
 from ..loops.scalar import CODES, NUMPY
+from ..memory.arena import Arena
+from ..memory.peak import Use, bytes_of, hints, made_by
 from ..print_c.program import notes
 from ..print_wgsl.rows import row_printer
 from ..print_wgsl.text import Printed
+from ..print_wgsl.ways import USUAL, Way
 from ..schedule.anchors import affine
 from ..schedule.fuse import bare
 from ..values import Value, canonical
 from .assemble import Assembly, Step
 from .calls import run_call
 from .common import Outputs
-from .products import print_step
+from .products import print_product_step
 from .recorded import record
 from .watch import Watch
 
@@ -41,30 +44,30 @@ from .watch import Watch
 def shared_lanes() -> int:
     """The size of the open device's subgroups where products are made of their broadcasts, else 0."""
     device = backend_of("webgpu").device  # type: ignore[attr-defined]
-    return lanes(device) if device.gpu.info.software else 0
+    return probed(device) if device.gpu.info.software else 0
 
 
 class GpuSegment(Outputs):
     """A compiled program, called with the tensors (and numbers) of the graph's inputs."""
 
-    def __init__(self, assembly: Assembly):
+    def __init__(self, assembly: Assembly, arena: Arena | None = None):
         super().__init__(assembly)
+        self.arena = arena or Arena()
         self.backend: Any = backend_of("webgpu")
         self.cpu = backend_of("cpu")
-        self.lock = threading.RLock()
+        self.lock = self.arena.lock
         self.printed: dict[int, Printed] = {}
         self.buffers: dict[int, Buffer] = {}
         self.lanes = shared_lanes()
-        note = notes(self.program)
         for k, step in enumerate(assembly.steps):
-            if step.kind == "kernel":
-                assert step.kernel is not None
-                name = f"k{k}_{step.kernel.name.split('_', 1)[-1]}"
-                self.printed[k] = row_printer(step.kernel, self._code, note, name, self.lanes).print()
-            elif step.kind == "product":
-                made = print_step(self, k, note)
-                if made is not None:
-                    self.printed[k] = made
+            made = self.print_step(k)
+            if made is None and step.tail is not None:
+                assembly.steps[k : k + 1] = step.apart()
+                made = self.print_step(k)
+            if made is not None:
+                self.printed[k] = made
+        self.tried: dict[int, dict[str, Any]] = {}
+        """What `max-autotune` tried for a step, and how it fared."""
         self.bound = [
             (i, assembly.slots[v]) for i, v in enumerate(self.program.inputs) if v is not None and v in assembly.slots
         ]
@@ -82,6 +85,31 @@ class GpuSegment(Outputs):
 
     def _code(self, b: Buffer) -> str:
         return self.backend.code(DTYPES[NUMPY[b.dtype]])
+
+    def print_step(self, k: int, way: Way = USUAL) -> Printed | None:
+        """The kernel of a step; None where the engine's own is used."""
+        step, note = self.assembly.steps[k], notes(self.program)
+        lanes = self.lanes if way.subgroups is None else probed(self.backend.device) if way.subgroups else 0
+        if step.kind == "product":
+            if step.tail is not None:  # the engine's kernel would leave out what follows
+                return print_product_step(self, k, note, lanes or self.lanes, way.rank)
+            return print_product_step(self, k, note, lanes, way.rank) if lanes and not way.engine else None
+        if step.kernel is None:
+            return None
+        name = f"k{k}_{step.kernel.name.split('_', 1)[-1]}"
+        printer = row_printer(step.kernel, self._code, note, name, lanes)
+        printer.takes_fours = way.four
+        return printer.print()
+
+    def take(self, forms: dict[int, Printed | None]) -> None:
+        """From the next call on, run steps by these kernels (None: by the engine's)."""
+        with self.lock:
+            for k, p in forms.items():
+                if p is None:
+                    self.printed.pop(k, None)
+                else:
+                    self.printed[k] = p
+            self.device = self.recording = None
 
     def _lifetimes(self) -> None:
         """After which step the memory of each intermediate result is free."""
@@ -101,6 +129,7 @@ class GpuSegment(Outputs):
                     final[s] = k
         for s, k in final.items():
             self.last.setdefault(k, []).append(s)
+        self.ends = frozenset(final)
 
     def __call__(self, *tensors: Any) -> Any:
         with self.lock:
@@ -150,6 +179,24 @@ class GpuSegment(Outputs):
             device.purpose = None
         self.launches += 1
         return self._results(tensors, values, held)
+
+    def use(self) -> Use:
+        """Bytes of buffers that calls hold: those of the recording, or what is taken from the pool at once."""
+        a, values = self.assembly, self.known_sizes() or hints(self.program)
+        made = made_by(a, values)
+        if self.recording:
+            return Use(self.recording.bytes, made)
+        held: dict[int, int] = {}
+        most = 0
+        for k, step in enumerate(a.steps):
+            for v in (*step.reads, *step.writes):
+                s = a.slots.get(a.root(v))
+                if s is not None and s in self.ends:
+                    held[s] = size_class(bytes_of(a.root(v), values))
+            most = max(most, sum(held.values()))
+            for s in self.last.get(k, ()):
+                held.pop(s, None)
+        return Use(0, made, most)
 
     recording: Any = None
     """The list of commands of calls after the first; False where they are not always the same."""

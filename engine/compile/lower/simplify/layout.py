@@ -5,6 +5,7 @@ Each has a name, and counts how often it was used.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from ..loops.index import ONE, ZERO, strides_of
@@ -68,6 +69,25 @@ COLUMNS = 64
 """Elements of a column that one thread adds up, where threads walk along rows with the sums of their columns in memory."""
 
 
+def _aligned(x: Value, sizes: list[int], least: int) -> int:
+    """Parts of the dimensions of these sizes, at least so many, that cut one of them only; 0 where there are none.
+
+    A view is cut where what it is of can be, which is computed in the same kernel then.
+    """
+    if x.kind == "view":
+        long, under, source = math.prod(sizes), 1, [n.number or 0 for n in x.args[0].shape]
+        for k, n in enumerate(source):
+            under *= n
+            if under == long:
+                sizes = source[: k + 1]
+                break
+    whole, found = 1, set()
+    for n in sizes:
+        found |= {whole * d for d in range(1, n + 1) if n % d == 0}
+        whole *= n
+    return min((p for p in found if least <= p <= 4 * least), default=0)
+
+
 def split_reductions(program: Program, walks: bool = False) -> None:
     """Long reductions in two stages, on devices whose threads do not meet: parts by many threads, then the parts.
 
@@ -87,11 +107,11 @@ def split_reductions(program: Program, walks: bool = False) -> None:
         few = 1
         for d in kept:
             few *= x.shape[d].number or 1 << 30
-        columns = walks and x.rank - 1 in kept and long >= 4 * COLUMNS and few % 4 == 0 and long * few >= 1 << 16
+        columns = walks and x.rank - 1 in kept and long >= 4 * COLUMNS and few % 4 == 0 and long * few >= 1 << 18
         if (long <= LONGEST and not columns) or few > 1 << 14:
             continue
         least = max(32, -(-long // COLUMNS))
-        parts = next((p for p in range(least, 4 * least) if long % p == 0), 0) if columns else 0
+        parts = _aligned(x, [x.shape[d].number or 0 for d in dims], least) if columns else 0
         parts = parts or next((p for p in range(-(-long // LONGEST), long + 1) if long % p == 0), long)
         if parts > 1 << 16 or parts == long:
             parts = next((p for p in range(2, long + 1) if long % p == 0 and p * p >= long), long)

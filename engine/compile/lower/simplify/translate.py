@@ -59,6 +59,9 @@ class Program:
     counted: set[int] = field(default_factory=set)
     """Inputs among those whose version this program raises (the caller raises that of the others)."""
 
+    applied: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How often each entry of a table made a primitive into values: ("decompositions" or "views", its name)."""
+
     kept: list[str] = field(default_factory=list)
     """Nodes that stay calls because the engine's kernels are faster."""
 
@@ -73,6 +76,7 @@ class Lowering:
     def __init__(self) -> None:
         self.values = Values()
         self.rewrites: Counter[str] = Counter()
+        self.applied: Counter[tuple[str, str]] = Counter()
         self.primitive = ""
         self.device = "cpu"
         self.host: set[Value] = set()
@@ -203,13 +207,16 @@ class Lowering:
         if op.name in DECOMPOSITIONS:
             if any(a is not None and not isinstance(a, Value) for a in args) and op.name != "fill":
                 args = [self._full(a, args) for a in args]
-            return DECOMPOSITIONS[op.name](self, args, statics, result)
+            made = DECOMPOSITIONS[op.name](self, args, statics, result)
+            self.applied["decompositions", op.name] += made is not None
+            return made
         if op.kind == "view":
             if op.name not in VIEWS or args[0].dtype != self.code(result.dtype):
                 return None
             shape = tuple(self.size(n) for n in result.shape)
             statics = tuple(self.size(s) if hasattr(s, "__index__") and type(s) is not bool else s for s in statics)
             dims = [int(s.number) if isinstance(s, Ix) and s.number is not None else s for s in statics]
+            self.applied["views", op.name] += 1
             return self.values.view(args[0], *VIEWS[op.name](args[0].shape, shape, *dims))
         if op.kind == "pointwise" and op.expr is not None:
             return self._pointwise(op, args, statics, result)
@@ -475,6 +482,7 @@ class _Translation:
         return Program(
             L.values, self.inputs, names, self.outputs, structure, L.sizes, self.specs, nodes, L.rewrites, written,
             {position for position, _ in self.writes},
+            L.applied,
             L.kept,
             L.device,
             L.host,

@@ -11,7 +11,10 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Call", "CannotWrite", "Marked", "argument_of", "mark_calls"]
+from .messages import MarkDynamic
+from .messages import Marked as Answer
+
+__all__ = ["Call", "CannotWrite", "Marked", "argument_of", "mark_calls", "marked"]
 
 
 class CannotWrite(Exception):
@@ -60,6 +63,28 @@ def mark_calls(text: str, calls: Iterable[Call], dimension: int, taken: Containe
     except SyntaxError:
         raise CannotWrite("The cell holds more than Python there (a % or ! line, for one).") from None
     return Marked(text, _changed(before, after))
+
+
+def marked(command: MarkDynamic, taken: Container[str] = ()) -> Answer:
+    """The answer to the command: the changed texts of all its cells, or why none can be written."""
+    found = []
+    try:
+        for cell in command.cells:
+            calls = []
+            for place in cell["calls"]:
+                argument = argument_of(place["arguments"], command.label)
+                if argument is not None:
+                    calls.append(Call(place["line"], place["column"], argument, place.get("torch", "torch")))
+            if calls:
+                changed = mark_calls(cell["text"], calls, command.dimension, taken)
+                found.append(
+                    {"cell": cell["cell"], "text": changed.text, "lines": [list(line) for line in changed.lines]}
+                )
+        if not found:
+            raise CannotWrite(f"Which expression stands for {command.label} at the call cannot be read.")
+    except CannotWrite as error:
+        return Answer(command.request, [], str(error))
+    return Answer(command.request, found)
 
 
 def _mark(text: str, call: Call, dimension: int, taken: Container[str]) -> str:
