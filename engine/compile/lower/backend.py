@@ -172,7 +172,7 @@ def _gpu_caps(merge: bool = True) -> Caps:
 
     # Threads do not meet: each walks its own row, and what it needs again it computes again.
     caps = Caps(buffers=7, keep=1 << 30, lend=True, rows_only=True, contiguous_rows=False, merge=merge)
-    caps.gathers = shared_lanes() > 0
+    caps.gathers = caps.epilogues = shared_lanes() > 0
     return caps
 
 

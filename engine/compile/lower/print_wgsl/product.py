@@ -6,24 +6,31 @@ element is then broadcast.  So a step along K takes `across + down / lanes` load
 counts where a load costs ten multiplications, as on software adapters: each lane's address is looked at by itself there.
 
 Which dimension lies across the lanes, and how large a tile is, is chosen by `choose` from the sizes alone.  Operands may be any views
-whose place in memory is a sum of a part of the row (or column) and a part of K.  This file launches nothing.
+whose place in memory is a sum of a part of the row (or column) and a part of K.  What follows each result (`epilogue.py`) is a function
+that is called where results are stored.  This file launches nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from .....webgpu_kernels.wgsl import FOLDED, MAX_STEPS, Program
+from .....webgpu_kernels.wgsl import Buffer as Binding
 from .....webgpu_kernels.wgsl import Kernel as Shader
 from ..loops.form import Buffer
 from ..loops.index import Arithmetic, Ix, ix, replace, text, var
+from .epilogue import Epilogue, EpiloguePrinter
 
 LOAD, GATHER, BROADCAST = 10.0, 22.0, 1.5
 """What a lane's read costs beside a multiplication: of one of four elements, of one alone, and of a broadcast."""
 
 BUSY = 12
 """Tiles below which some cores have nothing to do."""
+
+STAGE = 16384
+"""Bytes of memory that a workgroup can share."""
 
 
 @dataclass(frozen=True)
@@ -121,19 +128,34 @@ class ProductText:
     threads: int
     wide: frozenset[str]
     tiling: Tiling
+    lines: list[tuple[int, tuple[str, ...]]]
+    """Which lines of the epilogue compute which graph nodes."""
 
 
-def print_product(p: Product, lanes: int, note: str = "", tiling: Tiling | None = None, rank: int = 0) -> ProductText:
-    """The kernel of a product of float32, with the tiling of that `rank` where none is given.
+@dataclass(frozen=True)
+class Follow:
+    """An epilogue, and how its buffers are typed and its lines noted."""
+
+    epilogue: Epilogue
+    code: Callable[[Buffer], str]
+    note: Callable[[tuple[str, ...]], str]
+
+
+def print_product(
+    p: Product, lanes: int, note: str = "", tiling: Tiling | None = None, rank: int = 0, follow: Follow | None = None
+) -> ProductText:
+    """The kernel of a product of float32, with what follows it, and with the tiling of that `rank` where none is given.
 
     Raises NotImplementedError for what it cannot say.
     """
-    return _Printer(p, lanes, note, tiling, rank).print()
+    return _Printer(p, lanes, note, tiling, rank, follow).print()
 
 
 class _Printer:
-    def __init__(self, p: Product, lanes: int, note: str, tiling: Tiling | None, rank: int):
-        self.p, self.lanes, self.note = p, lanes, note
+    def __init__(
+        self, p: Product, lanes: int, note: str, tiling: Tiling | None, rank: int, follow: Follow | None = None
+    ):
+        self.p, self.lanes, self.note, self.follow = p, lanes, note, follow
         self.forms = [p.a.form(p.depth), p.b.form(p.depth)]
         if not (p.a.separable() and p.b.separable()):
             raise NotImplementedError("rows and K of an operand cannot be told apart")
@@ -147,6 +169,9 @@ class _Printer:
         if p.depth > 4 * MAX_STEPS:
             raise NotImplementedError("K is longer than a thread may walk")
         self.words: list[tuple[str, Any]] = []
+        self.texts: dict[Any, str] = {}
+        self.names: dict[str, str] = {}
+        """What buffers are called in the text, by their names."""
         self.out: list[str] = []
 
     def line(self, line: str) -> None:
@@ -162,17 +187,24 @@ class _Printer:
         row_tiles = -(-self.row.size // t.down)
         tiles = self.layers * lane_tiles * row_tiles
         together = max(1, min(64 // lanes, tiles // 16))
+        if self.follow is not None:  # a subgroup stages the results of a tile
+            together = max(1, min(together, STAGE // (4 * t.across * t.down * lanes)))
+        self.threads = lanes * together
         program = Program(p.name, (lanes * together, 1))
         program.subgroups = True
-        bindings = [a.buffer] if a.buffer is b.buffer else [a.buffer, b.buffer]
-        for buffer in bindings:
-            program.buffer(buffer.name, "f32", wide=buffer.name in self.wide)
-        self.store4 = self._stores_four()
-        program.buffer(p.out.name, "f32", "w", wide=self.store4)
-        bindings = [*bindings, p.out]
-        if self.store4:
-            self.wide.add(p.out.name)
         self.program = program
+        bindings = [a.buffer] if a.buffer is b.buffer else [a.buffer, b.buffer]
+        known = {}
+        for buffer in bindings:
+            known[buffer.name] = program.buffer(self._name(buffer.name), "f32", wide=buffer.name in self.wide)
+        self.store4 = self._stores_four()
+        self.stored = None
+        if self.follow is None or self.follow.epilogue.store:
+            self.stored = program.buffer(self._name(p.out.name), "f32", "w", wide=self.store4)
+            bindings = [*bindings, p.out]
+            if self.store4:
+                self.wide.add(p.out.name)
+        self.finish = self._declare(known, bindings)
         if self.note:
             self.line(f"// {self.note}")
         self.line(f"// {p.m} x {p.depth} times {p.depth} x {p.n}: tiles of {t.down} x {t.across} a lane")
@@ -210,7 +242,28 @@ class _Printer:
         program.main(*self.out)
         shader = program.build()
         groups = -(-tiles // together)
-        return ProductText(shader, self.words, bindings, groups, lanes * together, frozenset(self.wide), self.tiling)
+        lines = []
+        if self.finish is not None:
+            first = shader.source[: shader.source.index("fn finish(")].count("\n") + 2
+            lines = [(first + at, origins) for at, origins in self.finish.marks]
+        return ProductText(
+            shader, self.words, bindings, groups, lanes * together, frozenset(self.wide), self.tiling, lines
+        )
+
+    def _name(self, name: str) -> str:
+        """What a buffer is called in the text: the same in kernels that do the same with other memory."""
+        return self.names.setdefault(name, f"b{len(self.names)}")
+
+    def _declare(self, known: dict[str, Binding], bindings: list[Buffer]) -> EpiloguePrinter | None:
+        """The function for what follows, with its buffers among the bindings; None where nothing follows."""
+        if self.follow is None:
+            return None
+        f = self.follow
+        made = EpiloguePrinter(f.epilogue, f.code, f.note, self.program, self.words, self.texts, self.store4)
+        bindings += made.declare(known, self.stored, self._name)
+        self.wide |= made.wide_buffers
+        self.program.top(made.function())
+        return made
 
     # -- places ---------------------------------------------------------------------------------
 
@@ -220,18 +273,15 @@ class _Printer:
         return text(e, lambda atom: names.get(str(atom[1]), str(atom[1])), "({0} / {1})", "({0} % {1})")
 
     def word(self, buffer: Buffer) -> str:
-        key = ("offset", buffer)
-        if key not in self.words:
-            self.words.append(key)
-            self.texts[buffer.name] = self.program.word(f"offset_{buffer.name}", "i32")
-        return self.texts[buffer.name]
-
-    texts: dict[str, str]
+        key = ("offset", buffer.name)
+        if key not in self.texts:
+            self.words.append(("offset", buffer))
+            self.texts[key] = self.program.word(f"offset_{self.names[buffer.name]}", "i32")
+        return self.texts[key]
 
     def _begin(self) -> None:
         """Where each column of a lane and each row that a lane reads begins, and the running sums."""
         t, lanes = self.tiling, self.lanes
-        self.texts = {}
         lane, row = self.lane, self.row
         self.line(f"let first = lane_tile * {lanes * t.across};")
         self.line(f"let top = row_tile * {t.down};")
@@ -283,7 +333,7 @@ class _Printer:
     def _turn(self, k: Ix, count: int, pad: str) -> None:
         """`count` steps of K."""
         t, lanes = self.tiling, self.lanes
-        own, other = self.lane.buffer.name, self.row.buffer.name
+        own, other = self.names[self.lane.buffer.name], self.names[self.row.buffer.name]
         if count < 4:  # fours along K are there where K is a multiple of four
             assert "k" not in (self.lane_form, self.row_form)
         self.line(f"{pad}{{")
@@ -367,27 +417,70 @@ class _Printer:
         layer = ix(0)
         for name, size in p.layers:
             layer = layer * size + var(name)
-        start = self._plus(self.word(p.out), self.index(layer * (p.m * p.n)))
-        self.line(f"let base = {start};")
-        out, most = p.out.name, p.n if t.columns else p.m
+        if self.stored is not None:
+            start = self._plus(self.word(p.out), self.index(layer * (p.m * p.n)))
+            self.line(f"let base = {start};")
+        most = p.n if t.columns else p.m
         together = 4 if self.store4 and not t.columns else 1  # rows that one statement stores
+        beside = 4 if self.store4 and t.columns else 1  # columns that one statement stores
+        values: list[str] = []
+        for i in range(0, t.down, together):
+            for j in range(0, t.across, beside):
+                if not self.store4:
+                    values.append(self._element(i, j))
+                elif t.columns:
+                    values.append(f"c{i}_{j // 4}")
+                else:
+                    values.append(f"vec4<f32>({', '.join(self._element(i + h, j) for h in range(4))})")
+        if self.finish is not None and len(values) > 1:
+            self._finish_all(values, together, beside, most)
+            return
         for i in range(0, t.down, together):
             self.line(f"if (real && top + {i} < {self.row.size}) {{")
-            for j in range(0, t.across, 4 if self.store4 and t.columns else 1):
+            for j in range(0, t.across, beside):
                 column = self.columns[j]
-                if t.columns:
-                    at = f"base + (top + {i}) * {p.n} + {column}"
-                else:
-                    at = f"base + ({column}) * {p.n} + top + {i}"
-                if not self.store4:
-                    value = self._element(i, j)
-                elif t.columns:
-                    value = f"c{i}_{j // 4}"
-                else:
-                    value = f"vec4<f32>({', '.join(self._element(i + h, j) for h in range(4))})"
-                at = f"({at}) >> 2u" if self.store4 else at
-                self.line(f"  if ({column} < {most}) {{ {out}[{at}] = {value}; }}")
+                done = self._done(f"top + {i}", column, values[i // together * (t.across // beside) + j // beside])
+                self.line(f"  if ({column} < {most}) {{ {done} }}")
             self.line("}")
 
+    def _finish_all(self, values: list[str], together: int, beside: int, most: int) -> None:
+        """A loop over a lane's results, which wait in memory of the workgroup: each lane reads what it wrote. Written out for each of them, what
+        follows took seconds to compile, and was slower, since it is executed once a tile."""
+        t = self.tiling
+        kind = "vec4<f32>" if self.store4 else "f32"
+        self.program.top(f"var<workgroup> staged: array<{kind}, {len(values) * self.threads}>;")
+        for n, v in enumerate(values):
+            self.line(f"staged[{n * self.threads}u + lane] = {v};")
+        across = t.across // beside
+        # A number of turns that is no constant: drivers write loops over arrays out, else.
+        self.line(f"let count = select(0, {len(values)}, real);")
+        self.line("for (var i = 0; i < count; i += 1) {")
+        down = "i" if across == 1 else f"i / {across}"
+        j = "0" if across == 1 else f"i % {across}"
+        self.line(f"  let down = top + {down if together == 1 else f'({down}) * {together}'};")
+        if t.across < 4:
+            self.line(f"  let over = first + mine * {t.across} + {j};")
+        elif beside == 4:
+            self.line(f"  let over = first + {j} * {4 * self.lanes} + mine * 4;")
+        else:
+            self.line(f"  let over = first + ({j}) / 4 * {4 * self.lanes} + ({j}) % 4 + mine * 4;")
+        self.line(
+            f"  if (down < {self.row.size} && over < {most}) {{ {self._done('down', 'over', f'staged[u32(i) * {self.threads}u + lane]')} }}"
+        )
+        self.line("}")
 
-__all__ = ["Operand", "Product", "ProductText", "Tiling", "choose", "print_product"]
+    def _done(self, down: str, over: str, value: str) -> str:
+        """What is done with a result: it is stored, or what follows it is computed, or both."""
+        p, t = self.p, self.tiling
+        row, column = (down, over) if t.columns else (over, down)
+        done = []
+        if self.stored is not None:
+            at = f"base + ({row}) * {p.n} + {column}" if row != "down" else f"base + down * {p.n} + {column}"
+            done.append(f"{self.stored.name}[{f'({at}) >> 2u' if self.store4 else at}] = {value};")
+        if self.finish is not None:
+            layers = "".join(f"{name}, " for name, _ in p.layers)
+            done.append(f"finish({layers}{row}, {column}, {value});")
+        return " ".join(done)
+
+
+__all__ = ["Follow", "Operand", "Product", "ProductText", "Tiling", "choose", "print_product"]

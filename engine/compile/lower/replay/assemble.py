@@ -14,7 +14,9 @@ from ..loops import moves
 from ..loops.build import build
 from ..loops.form import Buffer, Kernel
 from ..loops.index import ZERO, Ix, ix, product
+from ..loops.straight import straight
 from ..schedule.anchors import FLOATING_KINDS, affine, below
+from ..schedule.epilogue import reads as unit_reads
 from ..schedule.fuse import Caps, Schedule, Unit, bare, schedule
 from ..schedule.groups import Group
 from ..simplify.decompose import is_number
@@ -35,6 +37,31 @@ class Step:
     writes: list[Value] = field(default_factory=list)
     temporary: list[tuple[Buffer, Ix]] = field(default_factory=list)
     """Memory that only this step uses: (buffer, elements)."""
+
+    tail: Tail | None = None
+    """What a product's kernel computes of its results."""
+
+    def apart(self) -> list[Step]:
+        """A product, and its epilogue as a kernel of its own."""
+        assert self.value is not None and self.tail is not None
+        count = len(self.value.args)
+        return [Step("product", value=self.value, reads=self.reads[:count], writes=[self.value]), self.tail.apart]
+
+
+@dataclass
+class Tail:
+    """The epilogue of a product: statements over the product's own variables, and the same as a kernel that reads the product."""
+
+    kernel: Kernel
+    product: Buffer
+    variables: tuple[str, ...]
+    """The variable of each of the product's dimensions, "" for those of one element."""
+
+    sizes: dict[str, Ix]
+    store: bool
+    """Whether the product itself is stored too."""
+
+    apart: Step
 
 
 @dataclass
@@ -191,7 +218,8 @@ class _Assembler:
         direct: dict[int, int] = {}
         copied: dict[int, int] = {}
         position = {u.number: k for k, u in enumerate(plan.units)}
-        home_of = {a: u for u in plan.units if u.group is not None for a in u.group.anchors}
+        groups = {u.number: u.group or u.tail for u in plan.units}
+        home_of = {a: u for u in plan.units for g in [groups[u.number]] if g is not None for a in g.anchors}
         returned = {r for r in plan.results if r is not None and r.kind == "input"}
         for i, o in program.written.items():
             target, value = program.inputs[i], plan.results[o]
@@ -212,10 +240,10 @@ class _Assembler:
                 or sum(r is value for r in plan.results) > 1
             ):
                 continue
-            readers = [u for u in plan.units if target in _reads(u)]
+            readers = [u for u in plan.units if target in unit_reads(u)]
             if any(position[u.number] > position[unit.number] for u in readers):
                 continue
-            group = unit.group
+            group = groups[unit.number]
             assert group is not None
             if any(index != group.index[value] for index in group.reads.get(target, [])):
                 continue
@@ -249,7 +277,8 @@ class _Assembler:
             for a in v.args:
                 self.slot(self._operand(a))
             self.slot(v)
-            return [Step("product", value=v, reads=[self._operand(a) for a in v.args], writes=[v])]
+            step = Step("product", value=v, reads=[self._operand(a) for a in v.args], writes=[v])
+            return [step] if u.tail is None else self._followed(u, step)
         if v.kind == "scatter":
             number = _constant(v.args[0])
             first = (
@@ -280,6 +309,34 @@ class _Assembler:
             self.slot(w)
         return [Step("call", value=v, reads=reads, writes=items)]
 
+    def _followed(self, u: Unit, step: Step) -> list[Step]:
+        """A product with its epilogue in one step; in two where one kernel would bind too many buffers, or write what it reads elsewhere."""
+        v, group, caps, memory = step.value, u.tail, self.caps, self.plan.memory
+        assert v is not None and group is not None
+        if not group.anchors:
+            return [step]
+        name = f"k{u.number}{_words(group.anchors)}"
+        apart = self._kernel(build(group, name, self.buffer, memory, caps.keep, caps.lend, caps.short))
+        kept = v in self.plan.results or any(v in unit_reads(w) for w in self.plan.units if w is not u)
+        try:
+            kernel = straight(group, name, self.buffer, memory)
+        except NotImplementedError:
+            return [step, apart]
+        operands = {self._root(r) for r in step.reads}
+        others = [b for b in kernel.buffers if b.dtype != "number" and b.value is not v]
+        written = {b.value for b in kernel.writes}
+        count = len(operands | {b.value for b in others}) + kept
+        if written & operands or (caps.buffers is not None and count > caps.buffers):
+            return [step, apart]
+        index = group.index[v]
+        variables = tuple(next(iter(i.variables()), "") for i in index)
+        step.tail = Tail(kernel, self.buffer(v), variables, dict(group.ranges), kept, apart)
+        step.reads += [b.value for b in kernel.reads if b.value is not v]
+        step.writes = [*([v] if kept else []), *[b.value for b in kernel.writes]]
+        self.program.rewrites["products with what follows them"] += 1
+        self.program.rewrites.update(kernel.rewrites)
+        return [step]
+
     def bare_buffer(self, v: Value) -> Buffer:
         """The buffer of what a view that keeps the order looks at."""
         return self.buffer(bare(v))
@@ -309,13 +366,6 @@ def _constant(v: Value) -> Any:
     """The number that every element of a value is, None where they are not all one."""
     v = below(v)
     return v.data.data if v.kind == "point" and not v.args and v.data.op == "lit" else None
-
-
-def _reads(u: Unit) -> set[Value]:
-    if u.group is not None:
-        return set(u.group.reads)
-    assert u.value is not None
-    return {below(a) for a in u.value.args} | set(u.value.args)
 
 
 def _read_before(group: Group, value: Value, target: Value) -> bool:

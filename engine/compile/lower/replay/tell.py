@@ -26,7 +26,10 @@ def step_name(k: int, step: Step) -> str:
     if step.kernel is not None:
         return f"k{k}_{step.kernel.name.split('_', 1)[-1]}"
     assert step.value is not None
-    return f"k{k}_{'_'.join(list(step.value.origins)[:2])}"[:48]
+    names = list(step.value.origins)[:2]
+    if step.tail is not None:
+        names += [step.tail.kernel.name.partition("_")[2]]
+    return f"k{k}_{'_'.join(n for n in names if n)}"[:48]
 
 
 def origins(step: Step) -> list[str]:
@@ -34,7 +37,8 @@ def origins(step: Step) -> list[str]:
     if step.kernel is not None:
         return step.kernel.origins
     assert step.value is not None
-    return list(step.value.origins)
+    after = step.tail.kernel.origins if step.tail is not None else ()
+    return list(dict.fromkeys((*step.value.origins, *after)))
 
 
 def source_text(segment: Any, k: int, step: Step) -> tuple[str, str, list[tuple[int, tuple[str, ...]]]]:
@@ -230,7 +234,8 @@ def _multiplications(step: Step) -> Ix:
     v = step.value
     if v is None or v.kind != "product":
         return Ix({})
-    return product((*v.shape, v.args[0].shape[-1])) * 2
+    after = step.tail.kernel.work if step.tail is not None else Ix({})
+    return product((*v.shape, v.args[0].shape[-1])) * 2 + after
 
 
 def _loops(body: list[Any]) -> list[Ix]:

@@ -7,7 +7,6 @@ engine's own kernels.
 
 from __future__ import annotations
 
-import math
 import struct
 import time
 from typing import Any
@@ -23,24 +22,22 @@ from ....dtypes import DTYPES
 from ....observe import bus
 from ....tensor import wrap
 from ..loops.form import Buffer
-from ..loops.index import evaluate, ix
+from ..loops.index import evaluate
 from ..loops.scalar import CODES, NUMPY
 from ..memory.arena import Arena
 from ..memory.peak import Use, bytes_of, hints, made_by
 from ..print_c.program import notes
-from ..print_wgsl.product import Operand, Product, print_product
 from ..print_wgsl.rows import row_printer
 from ..print_wgsl.text import Printed
 from ..print_wgsl.ways import USUAL, Way
 from ..schedule.anchors import affine
 from ..schedule.fuse import bare
-from ..schedule.matrices import separable
 from ..values import Value, canonical
 from .assemble import Assembly, Step
 from .calls import run_call
 from .common import Outputs
+from .products import print_product_step
 from .recorded import record
-from .tell import step_name
 from .watch import Watch
 
 
@@ -62,8 +59,12 @@ class GpuSegment(Outputs):
         self.printed: dict[int, Printed] = {}
         self.buffers: dict[int, Buffer] = {}
         self.lanes = shared_lanes()
-        for k in range(len(assembly.steps)):
-            if (made := self.print_step(k)) is not None:
+        for k, step in enumerate(assembly.steps):
+            made = self.print_step(k)
+            if made is None and step.tail is not None:
+                assembly.steps[k : k + 1] = step.apart()
+                made = self.print_step(k)
+            if made is not None:
                 self.printed[k] = made
         self.tried: dict[int, dict[str, Any]] = {}
         """What `max-autotune` tried for a step, and how it fared."""
@@ -90,7 +91,9 @@ class GpuSegment(Outputs):
         step, note = self.assembly.steps[k], notes(self.program)
         lanes = self.lanes if way.subgroups is None else probed(self.backend.device) if way.subgroups else 0
         if step.kind == "product":
-            return self._print_product(k, step, note, lanes, way.rank) if lanes and not way.engine else None
+            if step.tail is not None:  # the engine's kernel would leave out what follows
+                return print_product_step(self, k, note, lanes or self.lanes, way.rank)
+            return print_product_step(self, k, note, lanes, way.rank) if lanes and not way.engine else None
         if step.kernel is None:
             return None
         name = f"k{k}_{step.kernel.name.split('_', 1)[-1]}"
@@ -107,38 +110,6 @@ class GpuSegment(Outputs):
                 else:
                     self.printed[k] = p
             self.device = self.recording = None
-
-    def _print_product(self, k: int, step: Step, note: Any, lanes: int, rank: int) -> Printed | None:
-        """The kernel of a product of known sizes; None where the engine's own is used."""
-        v = step.value
-        assert v is not None
-        sizes = [n.number for n in (*v.shape, *v.args[0].shape[-1:])]
-        if v.dtype != "f32" or any(n is None or n == 0 for n in sizes):
-            return None
-        *layers, m, n, depth = [s or 0 for s in sizes]
-        names = [f"z{i}" for i in range(len(layers))]
-        try:
-            operands = []
-            for a, own, size in zip(v.args, "mn", (m, n), strict=True):
-                seen = separable(v, a, self.assembly.held)
-                if seen is None:
-                    return None
-                root = self.assembly.root(seen[0])
-                slot = self.assembly.slots[root]
-                made = Buffer(f"b{slot}", root.dtype, root.numel(), value=root, shape=root.shape)
-                operands.append(Operand(self.buffers.setdefault(slot, made), seen[1], own, size))
-            out = Buffer(f"b{self.assembly.slots[v]}", "f32", v.numel(), value=v, shape=v.shape)
-            wanted = Product(
-                step_name(k, step), operands[0], operands[1], out,
-                tuple((z, s) for z, s in zip(names, layers, strict=True) if s != 1), m, n, depth,
-            )  # fmt: skip
-            text = print_product(wanted, lanes, note(tuple(v.origins)), rank=rank)
-        except NotImplementedError:
-            return None
-        return Printed(
-            text.shader, text.words, text.bindings, ix(text.groups * text.threads), False, text.wide, [(0, tuple(v.origins))],
-            text.threads, m * n * depth * math.prod(layers),
-        )  # fmt: skip
 
     def _lifetimes(self) -> None:
         """After which step the memory of each intermediate result is free."""

@@ -14,6 +14,7 @@ from ..loops.index import product
 from ..simplify.translate import Program
 from ..values import Value
 from .anchors import FLOATING_KINDS, GIVEN_KINDS, LIBRARY_KINDS, affine, below, choose, live
+from .epilogue import Epilogues, targets
 from .groups import Group, Refused
 from .matrices import matrix, separable
 
@@ -47,6 +48,9 @@ class Caps:
     gathers: bool = False
     """Whether products read operands through any view whose places are sums of a part of the row and a part of K."""
 
+    epilogues: bool = False
+    """Whether a product's kernel computes elementwise anchors that follow it."""
+
 
 @dataclass(eq=False)
 class Unit:
@@ -57,6 +61,9 @@ class Unit:
     value: Value | None = None
     before: int = 0
     """The units this one depends on, as bits."""
+
+    tail: Group | None = None
+    """What a product's kernel computes of its results, if anything."""
 
 
 @dataclass
@@ -101,7 +108,7 @@ def schedule(program: Program, caps: Caps | None = None) -> Schedule:
     order = live(r for r in results if r is not None)
     stored = _stored(order, results, caps.gathers)
     anchors = choose(order, stored, caps.buffers)
-    return _Scheduler(order, stored, anchors, caps, results).run()
+    return _Scheduler(order, stored, anchors, caps, results, targets(program, results)).run()
 
 
 def _stored(order: list[Value], results: Iterable[Value | None], gathers: bool = False) -> set[Value]:
@@ -110,13 +117,13 @@ def _stored(order: list[Value], results: Iterable[Value | None], gathers: bool =
     for v in order:
         if v.kind not in LIBRARY_KINDS:
             continue
-        for a in v.args:
+        for side, a in enumerate(v.args):
             base = below(a)
             seen = affine(a) if v.kind in ("product", "call") else None
             if v.kind in ("scatter", "cat", "embed"):
                 out.add(bare(a))
             elif v.kind == "product" and gathers:
-                out.add(base if separable(v, a) is not None or matrix(a) is not None else a)
+                out.add(base if separable(v, side) is not None or matrix(a) is not None else a)
             elif seen is not None and (_forward(seen[1]) if v.kind == "call" else matrix(a) is not None):
                 out.add(base)
             else:
@@ -151,7 +158,15 @@ def _forward(steps: Iterable[Any]) -> bool:
 
 
 class _Scheduler:
-    def __init__(self, order: list[Value], stored: set[Value], anchors: set[Value], caps: Caps, results: Any):
+    def __init__(
+        self,
+        order: list[Value],
+        stored: set[Value],
+        anchors: set[Value],
+        caps: Caps,
+        results: Any,
+        written: dict[Value, Value],
+    ):
         self.order, self.stored, self.anchors, self.caps, self.results = order, stored, anchors, caps, results
         self.units: list[Unit] = []
         self.unit_of: dict[Value, Unit] = {}
@@ -170,6 +185,11 @@ class _Scheduler:
                 if v in anchors or v.kind in LIBRARY_KINDS:
                     for leaf in self._leaves(v):
                         self.consumers.setdefault(leaf, set()).add(v)
+        self.epilogues: Epilogues | None = None
+        if caps.epilogues:
+            self.epilogues = Epilogues(
+                order, anchors, stored, self.consumers, self._leaves, written, caps, self._refuse
+            )
 
     def run(self) -> Schedule:
         for v in self.order:
@@ -181,11 +201,15 @@ class _Scheduler:
                 self._anchor(v)
         if self.caps.merge:
             self._merge()
+        if self.epilogues is not None:
+            self.epilogues.settle(self.units, self._after)
         memory = {v for v in self.order if v.kind in GIVEN_KINDS or v.kind in LIBRARY_KINDS}
         memory |= {v for v in self.stored if v in self.anchors}
         for u in self.units:
             if u.group is not None:
                 memory |= {v for v in u.group.reads if v in self.anchors}
+            if u.tail is not None:
+                memory |= {v for v in u.tail.reads if v in self.anchors}
         return Schedule(self._ordered(), memory, self.anchors, self.results, self.refused)
 
     # -- dependencies ---------------------------------------------------------------------------
@@ -234,6 +258,8 @@ class _Scheduler:
         for a in v.args:
             reads += self._leaves_of(a)
         self._depend(unit, reads)
+        if v.kind == "product" and self.epilogues is not None:
+            unit.tail = self.epilogues.plan(v)
         if v.kind == "call" and v.data.impure:
             # Random numbers are drawn in the order of the program.
             if self.drawn is not None:
@@ -241,12 +267,16 @@ class _Scheduler:
             self.drawn = unit
 
     def _after(self, unit: Unit, earlier: Unit) -> None:
-        unit.before |= earlier.before | (1 << earlier.number)
+        before = unit.before | earlier.before | (1 << earlier.number)
+        for w in (unit, *[w for w in self.units if w.before >> unit.number & 1]):
+            w.before |= before
 
     # -- anchors --------------------------------------------------------------------------------
 
     def _anchor(self, anchor: Value) -> None:
         leaves = self._leaves(anchor)
+        if self._follows(anchor, leaves):
+            return
         groups: dict[int, Unit] = {}
         for v in leaves:
             u = self.unit_of.get(v)
@@ -274,6 +304,26 @@ class _Scheduler:
         unit.group.begin(anchor)
         self._settle(unit, anchor, leaves)
 
+    def _follows(self, anchor: Value, leaves: Iterable[Value]) -> bool:
+        """Whether an anchor became a part of a product's kernel."""
+        if self.epilogues is None or anchor not in self.epilogues.planned:
+            return False
+        unit = self.unit_of[self.epilogues.planned[anchor]]
+        needed = [x for v in leaves for x in (v, *(v.args if v.kind == "number" else ()))]
+        others = [(v, self.unit_of[v]) for v in needed if v in self.unit_of]
+        blocked = next((v for v, u in others if u is not unit and u.before >> unit.number & 1), None)
+        if not self.epilogues.join(unit, anchor, blocked):
+            return False
+        self._settle(unit, anchor, leaves)
+        return True
+
+    def _refuse(self, first: Value, second: Value, reason: str) -> None:
+        """Note why an anchor does not follow a product, once a pair."""
+        names = _name(first), _name(second)
+        if names not in self.apart:
+            self.apart.add(names)
+            self.refused.append({"first": names[0], "second": names[1], "reason": reason})
+
     def _buffers(self, group: Group) -> int:
         """How many buffers a kernel of the group binds at most."""
         reads = {v for v in group.reads if v.kind != "number"}
@@ -285,8 +335,7 @@ class _Scheduler:
     def _settle(self, unit: Unit, anchor: Value, leaves: Iterable[Value]) -> None:
         self.unit_of[anchor] = unit
         self.placed.add(anchor)
-        assert unit.group is not None
-        for v in unit.group.reads:
+        for v in unit.group.reads if unit.group is not None else ():
             self.readers.setdefault(v, {})[unit.number] = unit
         self._depend(unit, leaves)
 
@@ -408,11 +457,22 @@ class _Scheduler:
         left = list(self.units)
         out: list[Unit] = []
         while left:
-            ready = next(u for u in left if u.before & ~done == 0)  # there is one: what would make a ring was refused
+            # There is one: what would make a ring was refused.
+            ready = next(u for u in left if u.before & ~done == 0 or self._wanted(u, left, done))
+            if ready.before & ~done:
+                ready = next(w for w in left if ready.before >> w.number & 1)
             left.remove(ready)
             out.append(ready)
             done |= 1 << ready.number
         return out
+
+    @staticmethod
+    def _wanted(u: Unit, left: list[Unit], done: int) -> bool:
+        """Whether all that a product with an epilogue waits for are calls that could be made at once."""
+        waits = [w for w in left if u.before >> w.number & 1]
+        return u.tail is not None and all(
+            w.value is not None and w.value.kind == "call" and w.before & ~done == 0 for w in waits
+        )
 
 
 def _elements(v: Value) -> int:

@@ -65,18 +65,19 @@ def place(v: Value, index: Sequence[Ix], held: Container[Value] = ()) -> tuple[V
     return at, arithmetic.merge(total)
 
 
-def separable(p: Value, a: Value, held: Container[Value] = ()) -> tuple[Value, Ix] | None:
-    """What holds the operand `a` of a product of known sizes, and the places of its elements: polynomials of "m" (or "n"), "k" and
-    "z0", "z1", ... for layers. None where a row and K cannot be told apart."""
+def separable(p: Value, side: int, held: Container[Value] = ()) -> tuple[Value, Ix] | None:
+    """What holds the left (0) or right (1) operand of a product of known sizes, and the places of its elements: polynomials of "m" (or
+    "n"), "k" and "z0", "z1", ... for layers. None where a row and K cannot be told apart."""
+    a = p.args[side]
     if p.dtype != "f32" or any(n.number is None for n in (*p.shape, *a.shape)):
         return None
     if (p.args[0].shape[-1].number or 0) > LONGEST:
         return None
-    own = ["m", "k"] if a is p.args[0] else ["k", "n"]
+    own = ["k", "n"] if side else ["m", "k"]
     names = [*[f"z{i}" for i in range(a.rank - 2)], *own]
     index = [ZERO if n == ONE else var(name) for name, n in zip(names, a.shape, strict=True)]
     base, total = place(a, index, held)
     for key in total.terms:
-        if {"k", "m" if a is p.args[0] else "n"} <= Ix({key: 1}).variables():
+        if {"k", "n" if side else "m"} <= Ix({key: 1}).variables():
             return None
     return base, total
