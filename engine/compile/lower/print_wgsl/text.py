@@ -18,7 +18,7 @@ from .....webgpu_kernels.wgsl import FOLDED, MAX_STEPS, TYPES, Program, convert
 from .....webgpu_kernels.wgsl import Buffer as Binding
 from .....webgpu_kernels.wgsl import Kernel as Shader
 from ..loops.form import Buffer, Fold, Kernel, Let, Loop, Start, Store, Update, statements
-from ..loops.index import Atom, Ix, ix, product, text
+from ..loops.index import Atom, Ix, product, text
 from ..loops.scalar import Scalar
 
 GROUP = 64
@@ -74,6 +74,11 @@ class Printed:
 
     work: int = 0
     """Multiplications of a product, for launches that are long by themselves."""
+
+
+def quarter(e: Ix) -> Ix:
+    """A fourth of what is a multiple of four."""
+    return Ix({key: c // 4 for key, c in e.terms.items()})
 
 
 class Printer:
@@ -159,19 +164,17 @@ class Printer:
             if self._choose_walk(parallel, sizes):
                 parallel.remove(self.across)
                 fours = set()
-        sizes.update({n: ix((sizes[n].number or 0) // 4) for n in fours})
+        sizes.update({n: quarter(sizes[n]) for n in fours})
         threads = product(sizes[n] for n in parallel)
         self.parallel = {*parallel, self.across}
         group = self._group(threads) if reduced else GROUP
         p.workgroup = (group, 1)
         turns = 1 if reduced or set(names) - set(parallel) else self._turns(threads)
-        total = self._word("threads", None) if turns == 1 else f"{threads.number}u"
         if turns == 1:
-            self.line(f"let id = {FOLDED} * {group}u + lane;")
-            self.line(f"if (id >= {total}) {{ return; }}")
+            self._begin(group)
         else:
             self.line(f"let first = ({FOLDED} * {group}u + lane) * {turns}u;")
-            self.line(f"let end = min(first + {turns}u, {total});")
+            self.line(f"let end = min(first + {turns}u, {threads.number}u);")
             self.line("for (var id = first; id < end; id++) {")
             self.depth += 1
         left = "id"
@@ -188,6 +191,7 @@ class Printer:
             self.depth -= 1
             self.line("}")
             threads = ix(-(-(threads.number or 0) // turns))
+        self._end()
         shader = p.build()
         first = (
             shader.source[: shader.source.index("@compute")].count("\n") + 4
@@ -286,6 +290,15 @@ class Printer:
         self.walk = (rows[0].variable, next(n for n in (4, 2, 1) if turns % n == 0))
         self.sums = sums
         return True
+
+    def _begin(self, group: int) -> None:
+        """Which of all threads this one is."""
+        total = self._word("threads", None)
+        self.line(f"let id = {FOLDED} * {group}u + lane;")
+        self.line(f"if (id >= {total}) {{ return; }}")
+
+    def _end(self) -> None:
+        """What is known only when all is written."""
 
     def _choose_wide(self, loops: list[Loop], codes: dict[str, str]) -> None:
         """Loops that can take four elements a turn: everything that moves with them is contiguous and aligned."""
@@ -398,8 +411,8 @@ class Printer:
     def _base(self, b: Buffer, rest: Ix) -> str:
         """A quarter of a place that is a multiple of four, as text."""
         offset = self._word("offset4", b, "i32")
-        quarter = self.index(Ix({key: c // 4 for key, c in rest.terms.items()}))
-        return offset if quarter == "0" else f"{offset} + {quarter}"
+        fourth = self.index(quarter(rest))
+        return offset if fourth == "0" else f"{offset} + {fourth}"
 
     def _name_bases(self, loop: Loop) -> list[str]:
         """Name the places that a loop reads and writes, before it; returns the lines that move them on at the end of a turn."""

@@ -7,6 +7,7 @@ engine's own kernels.
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 import time
@@ -39,7 +40,8 @@ from ..values import Value, canonical
 from .assemble import Assembly, Step
 from .calls import run_call
 from .common import Outputs
-from .recorded import record
+from .horizontal import Horizontal, join
+from .recorded import record, recordable
 from .tell import step_name
 from .watch import Watch
 
@@ -183,7 +185,7 @@ class GpuSegment(Outputs):
                 held[s] = v.data._data
         if self.launches and not bus.launch and not device.debug:
             if self.recording is None:
-                self.recording = record(self, device) or False
+                self.recording = record(self, device, self.joined) or False
             done = self.recording.run(tensors) if self.recording else None
             if done is not None:
                 self.launches += 1
@@ -226,6 +228,11 @@ class GpuSegment(Outputs):
             for s in self.last.get(k, ()):
                 held.pop(s, None)
         return Use(0, made, most)
+
+    @functools.cached_property
+    def joined(self) -> Horizontal | None:
+        """Which kernels share launches; None where launches are not the same in every call."""
+        return join(self) if recordable(self) else None
 
     recording: Any = None
     """The list of commands of calls after the first; False where they are not always the same."""
