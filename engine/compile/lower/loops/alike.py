@@ -6,11 +6,11 @@ that do differ are symbolic sizes. Nothing is decided here about what runs toget
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .form import Buffer, Fold, Kernel, Let, Loop, Start, Store, Update
+from .form import Buffer, Fold, Kernel, Let, Loop, Start, Store, Update, statements
 from .index import Ix, ix
 from .scalar import Scalar
 
@@ -160,8 +160,15 @@ def general(kernels: Sequence[Kernel], outlines: Sequence[Outline]) -> tuple[Ker
         return columns[row]
 
     walk = _Walk(kernels[0], number)
-    made = replace(kernels[0], body=walk.body(kernels[0].body))
+    made = replace(kernels[0], body=walk.body(kernels[0].body), origins=_all(k.origins for k in kernels))
+    for same in zip(*[list(statements(k.body)) for k in (made, *kernels)], strict=True):
+        if not isinstance(same[0], (Loop, Start)):
+            same[0].origins = tuple(_all(s.origins for s in same[1:]))
     return made, values, _loops(made.body)
+
+
+def _all(origins: Iterable[Iterable[str]]) -> list[str]:
+    return list(dict.fromkeys(o for some in origins for o in some))
 
 
 def rounded(kernel: Kernel, by: int) -> Kernel:

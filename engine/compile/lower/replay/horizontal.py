@@ -19,7 +19,6 @@ from ..loops.alike import outline, rounded
 from ..loops.scalar import NUMPY
 from ..print_c.program import notes
 from ..print_wgsl.joined import MEMBERS, Joined, JoinedPrinter, Member, member
-from ..print_wgsl.rows import row_printer
 from ..print_wgsl.text import Printer, Unprintable
 
 if TYPE_CHECKING:
@@ -80,6 +79,7 @@ class _Joiner:
             self.slots[k] = [a.slots[a.root(b.value)] for b in p.bindings]
             self.access[k] = p.shader.access[: len(p.bindings)]
         self.steps = list(self.slots)
+        self.note = notes(segment.program)
         self.refused: list[dict[str, str]] = []
         self.values = {s: v for v, s in a.slots.items() if a.root(v) is v}
         self.inputs = {s for _, s in segment.bound}
@@ -117,14 +117,12 @@ class _Joiner:
         self.members: dict[int, Member] = {}
         keys: dict[int, Any] = {}
         numbers: dict[Any, int] = {}
-        code, note = self.segment._code, notes(self.segment.program)
+        code = self.segment._code
         for k in self.steps:
             kernel = self.assembly.steps[k].kernel
             if kernel is None or kernel.checks or not (self.segment.printed[k].threads.number or 0):
                 continue
             if len(set(self.slots[k])) != len(self.slots[k]):
-                continue
-            if type(row_printer(kernel, code, note, "", self.segment.lanes)) is not Printer:
                 continue
             small = all(self.segment.backend.itemsize(DTYPES[NUMPY[self.values[s].dtype]]) == 4 for s in self.slots[k])
             form = rounded(kernel, 4) if small else kernel
@@ -150,6 +148,11 @@ class _Joiner:
 
     def _unfit(self, k: int, family: Sequence[int]) -> str:
         """Why a step shares no launch with those that are alike, or nothing."""
+        kernel = self.assembly.steps[k].kernel
+        assert kernel is not None
+        usual = Printer(kernel, self.segment._code, self.note, "").print()
+        if usual.shader.source != self.segment.printed[k].shader.source:
+            return "alone it runs in a form that suits this device better"
         copied = 0
         for r, s in enumerate(self.slots[k]):
             if all(self.slots[x][r] == s for x in family):
@@ -324,7 +327,7 @@ class _Joiner:
         return min(mine, key=lambda g: len(g.steps))
 
     def _print(self, i: int, members: list[Member]) -> Joined:
-        code, note = self.segment._code, notes(self.segment.program)
+        code, note = self.segment._code, self.note
         name = f"h{i}_{members[0].kernel.name.split('_', 1)[-1]}_x{len(members)}"
         try:
             return JoinedPrinter(members, code, note, name).joined()

@@ -7,7 +7,6 @@ engine's own kernels.
 
 from __future__ import annotations
 
-import functools
 import math
 import struct
 import time
@@ -185,7 +184,7 @@ class GpuSegment(Outputs):
                 held[s] = v.data._data
         if self.launches and not bus.launch and not device.debug:
             if self.recording is None:
-                self.recording = record(self, device, self.joined) or False
+                self.recording = record(self, device, self.joined()) or False
             done = self.recording.run(tensors) if self.recording else None
             if done is not None:
                 self.launches += 1
@@ -229,10 +228,14 @@ class GpuSegment(Outputs):
                 held.pop(s, None)
         return Use(0, made, most)
 
-    @functools.cached_property
     def joined(self) -> Horizontal | None:
         """Which kernels share launches; None where launches are not the same in every call."""
-        return join(self) if recordable(self) else None
+        forms = {k: id(p) for k, p in self.printed.items()}
+        if self._joined is None or self._joined[0] != forms:
+            self._joined = forms, join(self) if recordable(self) else None
+        return self._joined[1]
+
+    _joined: tuple[dict[int, int], Horizontal | None] | None = None
 
     recording: Any = None
     """The list of commands of calls after the first; False where they are not always the same."""
