@@ -18,8 +18,8 @@ from .horizontal import Horizontal
 if TYPE_CHECKING:
     from .webgpu import GpuSegment
 
-REST = 16
-"""Calls after which inputs that lie elsewhere again are moved once more; until then launches run one by one."""
+FREELY, REST = 4, 16
+"""How often inputs that lie elsewhere are moved at once, and the calls between two moves from then on; until then launches run one by one."""
 
 
 class Bank:
@@ -35,6 +35,8 @@ class Bank:
         """The windows of the inputs when they were last looked at."""
         self.buffer = 0
         """The slab's buffer then."""
+        self.laid = self.places
+        """How many bytes lie before each slot there. A slab that another recording made may have more in it, and in another order."""
 
 
 class Banks:
@@ -62,7 +64,9 @@ class Banks:
                 for s, place, n in zip(bank.slots, bank.places, bank.sizes, strict=True):
                     window = bank.windows[s] = Window(bank.block, next(handles))
                     device.gpu.create_window(window.handle, bank.block.handle, place, -(-n // 256) * 256)
-        self.calls, self.moved = 0, -REST
+        self.calls = self.moved = self.moves = 0
+        self.changed = False
+        """Whether slabs are laid out otherwise than when the recording last looked."""
 
     def alone(self, s: int) -> int | None:
         """The handle of one slot for launches that bind nothing else of its bank; None for inputs, which have their own."""
@@ -83,19 +87,24 @@ class Banks:
     def ready(self, held: dict[int, Any]) -> bool:
         """Whether all inputs that are written lie in their slabs, moved now where that is due."""
         self.calls += 1
-        away = []
+        away: list[Bank] = []
+        buffers: set[int] = set()
         for bank in self.all:
             if bank.slab:
                 blocks = [held[s].block for s in bank.slots]
                 now = [block.handle for block in blocks]
-                if now != bank.seen and not self._found(bank, now):
-                    away.append((bank, blocks))
+                if (now != bank.seen and not self._found(bank, blocks)) or bank.buffer in buffers:
+                    away.append(bank)
+                    bank.seen = []
+                else:
+                    buffers.add(bank.buffer)
         if not away:
             return True
-        if self.calls - self.moved < REST and self.moved > 0:
+        if self.moves > FREELY and self.calls - self.moved < REST:
             return False
-        for bank, blocks in away:
-            for block, n in zip(blocks, bank.sizes, strict=True):
+        for bank in away:
+            for s, n in zip(bank.slots, bank.sizes, strict=True):
+                block = held[s].block
                 if (
                     block.windows is not None
                     or -(-block.nbytes // 4) * 4 != n
@@ -103,21 +112,33 @@ class Banks:
                 ):
                     return False
         self.moved = self.calls
-        for bank, blocks in away:
+        self.moves += 1
+        for bank in away:
+            blocks = [held[s].block for s in bank.slots]
             gather(self.device, blocks)
-            self._found(bank, [block.handle for block in blocks])
+            self._found(bank, blocks)
         return True
 
-    def _found(self, bank: Bank, now: list[int]) -> bool:
-        """Whether these are the windows of a slab, laid out as the bank is; then they are noted."""
-        parts = [self.device.parts.get(h) for h in now]
-        first = parts[0]
-        if first is None or any(p is None or p[0] != first[0] for p in parts):
+    def _found(self, bank: Bank, blocks: list[Any]) -> bool:
+        """Whether these lie in one slab, each with the whole of its array and nothing else; then their windows are noted."""
+        places, buffers = [], set()
+        for block, n in zip(blocks, bank.sizes, strict=True):
+            part = self.device.parts.get(block.handle)
+            if part is None or not _whole(block, n):
+                return False
+            buffers.add(part[0])
+            places.append(part[2])
+        if len(buffers) > 1:
             return False
-        if [p[2] for p in parts if p is not None] != bank.places:
-            return False
-        bank.seen, bank.buffer = now, first[0]
+        bank.seen, bank.buffer = [block.handle for block in blocks], buffers.pop()
+        if places != bank.laid:
+            bank.laid, self.changed = places, True
         return True
+
+
+def _whole(block: Any, nbytes: int) -> bool:
+    """Whether a block has one handle, and room for just so many bytes: kernels may write up to the next multiple of four elements."""
+    return block.windows is None and -(-block.nbytes // 4) * 4 == nbytes
 
 
 __all__ = ["Bank", "Banks"]

@@ -39,6 +39,8 @@ class Recording:
         """(chunk, position, slot) of handles that each call gives."""
         self.slabs: list[tuple[int, int, int]] = []
         """(chunk, position, bank) of the handles of slabs."""
+        self.offsets: list[tuple[int, int, int, int, int]] = []
+        """(chunk, position, bank, slot, bytes of an element) of places in slabs."""
         self.numbers: list[tuple[int, int, Any]] = []
         self.codes: list[tuple[int, int]] = []
         self.faults: list[tuple[int, int]] = []
@@ -79,6 +81,11 @@ class Recording:
             return None
         if self.banks is not None and not self.banks.ready(held):
             return None
+        if self.banks is not None and self.banks.changed:
+            self.banks.changed = False
+            for chunk, at, b, s, unit in self.offsets:
+                bank = self.banks.all[b]
+                self.chunks[chunk][0][at] = bank.laid[bank.slots.index(s)] // unit
         if device.parts and not self._may_bind(held):
             return None
         known = segment.named(tensors, {}) if self.host or self.numbers else {}
@@ -289,15 +296,21 @@ class _Writer:
                     out.numbers.append((len(out.chunks), len(self.commands), member.outline.given[what].value))
                     self.commands.append(0)
                 else:
-                    self.commands.append(self._before(launch.roles[what], m) // (16 if kind == "offset4" else 4))
+                    self._place(launch.roles[what], m, 16 if kind == "offset4" else 4)
             self.commands += [0] * (joined.record - (len(self.commands) - begin))
             first += groups[m]
 
-    def _before(self, role: list[int], m: int) -> int:
-        """The bytes before a member's array in its binding."""
-        if len(role) == 1 or self.out.banks is None:
-            return 0
-        return self.out.banks.of[role[m]][1]
+    def _place(self, role: list[int], m: int, unit: int) -> None:
+        """What lies before a member's array in its binding, in elements of so many bytes."""
+        if len(role) == 1:
+            self.commands.append(0)
+            return
+        banks = self.out.banks
+        assert banks is not None
+        b, before = banks.of[role[m]]
+        if banks.all[b].slab:
+            self.out.offsets.append((len(self.out.chunks), len(self.commands), b, role[m], unit))
+        self.commands.append(before // unit)
 
 
 def _plan(segment: GpuSegment, out: Recording, given: set[int], launches: list[Launch]) -> dict[int, int] | None:
