@@ -13,8 +13,8 @@ from typing import Any
 from .....webgpu_kernels.wgsl import FOLDED
 from ..loops.alike import Outline, general
 from ..loops.form import Buffer, Kernel, Loop
-from ..loops.index import evaluate
-from .text import GROUP, Printed, Printer
+from ..loops.index import Ix, evaluate
+from .text import Printed, Printer
 
 Code = Callable[[Buffer], str]
 Note = Callable[[tuple[str, ...]], str]
@@ -35,10 +35,13 @@ class Member:
     wide_buffers: frozenset[int]
     """Which of its memory is bound in fours."""
 
+    group: int
+    """Threads of a workgroup."""
+
     @property
     def key(self) -> Any:
         """Equal for members of one launch."""
-        return (self.outline.key, self.wide, self.wide_buffers)
+        return (self.outline.key, self.wide, self.wide_buffers, self.group)
 
 
 @dataclass
@@ -54,12 +57,14 @@ class Joined:
     """Words of a record."""
 
 
-def member(kernel: Kernel, outline: Outline, code: Code) -> Member:
+def member(kernel: Kernel, outline: Outline, code: Code, group: int) -> Member:
     """How a kernel's loops are printed where it is alone."""
     p = Printer(kernel, code, lambda origins: "", "")
     p._choose_wide(outline.loops, {b.name: code(b) for b in outline.memory})
     wide = tuple([id(s) in p.wide for s in outline.loops])
-    return Member(kernel, outline, wide, frozenset(i for i, b in enumerate(outline.memory) if b.name in p.wide_buffers))
+    return Member(
+        kernel, outline, wide, frozenset(i for i, b in enumerate(outline.memory) if b.name in p.wide_buffers), group
+    )
 
 
 class JoinedPrinter(Printer):
@@ -87,7 +92,10 @@ class JoinedPrinter(Printer):
         self.wide = {id(s) for s, w in zip(self.loops, first.wide, strict=True) if w}
         self.wide_buffers = {b.name for i, b in enumerate(first.outline.memory) if i in first.wide_buffers}
 
-    def _begin(self) -> None:
+    def _group(self, threads: Ix) -> int:
+        return self.members[0].group
+
+    def _begin(self, group: int) -> None:
         first = self._word("first", None)
         total = self._word("threads", None)
         count = len(self.members)
@@ -99,7 +107,7 @@ class JoinedPrinter(Printer):
             self.line(f"if (P[next{step} * @fours@].x <= whole) {{ member = next{step}; }}")
             step >>= 1
         self.line("@records@")
-        self.line(f"let id = (whole - {first}) * {GROUP}u + lane;")
+        self.line(f"let id = (whole - {first}) * {group}u + lane;")
         self.line(f"if (id >= {total}) {{ return; }}")
 
     def _end(self) -> None:

@@ -18,7 +18,7 @@ from .....webgpu_kernels.wgsl import FOLDED, MAX_STEPS, TYPES, Program, convert
 from .....webgpu_kernels.wgsl import Buffer as Binding
 from .....webgpu_kernels.wgsl import Kernel as Shader
 from ..loops.form import Buffer, Fold, Kernel, Let, Loop, Start, Store, Update, statements
-from ..loops.index import Atom, Ix, product, text
+from ..loops.index import Atom, Ix, ix, product, text
 from ..loops.scalar import Scalar
 
 GROUP = 64
@@ -120,6 +120,8 @@ class Printer:
         """The variable of a loop outside of rows of which each thread takes four turns side by side."""
         self.walk: tuple[str, int] | None = None
         """The variable of the rows of a kernel whose threads walk along `across` with sums in memory, and how many rows at a time."""
+        self.turns = 1
+        """How many elements (or fours) each thread computes."""
         self.sums: dict[str, Store] = {}
         """Where the sums of such a kernel are stored."""
         self.written = 0
@@ -169,7 +171,7 @@ class Printer:
         self.parallel = {*parallel, self.across}
         group = self._group(threads) if reduced else GROUP
         p.workgroup = (group, 1)
-        turns = 1 if reduced or set(names) - set(parallel) else self._turns(threads)
+        turns = self.turns = 1 if reduced or set(names) - set(parallel) else self._turns(threads)
         if turns == 1:
             self._begin(group)
         else:

@@ -19,6 +19,7 @@ from ..loops.alike import outline, rounded
 from ..loops.scalar import NUMPY
 from ..print_c.program import notes
 from ..print_wgsl.joined import MEMBERS, Joined, JoinedPrinter, Member, member
+from ..print_wgsl.rows import row_printer
 from ..print_wgsl.text import Printer, Unprintable
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class _Joiner:
             found = outline(form)
             if found is None:
                 continue
-            self.members[k] = member(form, found, code)
+            self.members[k] = member(form, found, code, self.segment.printed[k].group)
             access = self.access[k]
             key = (self.members[k].key, access, tuple([code(b) for b in found.memory]))
             keys[k] = numbers.setdefault(key, len(numbers))
@@ -150,8 +151,14 @@ class _Joiner:
         """Why a step shares no launch with those that are alike, or nothing."""
         kernel = self.assembly.steps[k].kernel
         assert kernel is not None
-        usual = Printer(kernel, self.segment._code, self.note, "").print()
-        if usual.shader.source != self.segment.printed[k].shader.source:
+        usual = row_printer(kernel, self.segment._code, self.note, "", self.segment.lanes)
+        source = usual.print().shader.source
+        if (
+            type(usual) is not Printer
+            or usual.across
+            or usual.turns > 1
+            or source != self.segment.printed[k].shader.source
+        ):
             return "alone it runs in a form that suits this device better"
         copied = 0
         for r, s in enumerate(self.slots[k]):
