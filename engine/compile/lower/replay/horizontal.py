@@ -149,17 +149,6 @@ class _Joiner:
 
     def _unfit(self, k: int, family: Sequence[int]) -> str:
         """Why a step shares no launch with those that are alike, or nothing."""
-        kernel = self.assembly.steps[k].kernel
-        assert kernel is not None
-        usual = row_printer(kernel, self.segment._code, self.note, "", self.segment.lanes)
-        source = usual.print().shader.source
-        if (
-            type(usual) is not Printer
-            or usual.across
-            or usual.turns > 1
-            or source != self.segment.printed[k].shader.source
-        ):
-            return "alone it runs in a form that suits this device better"
         copied = 0
         for r, s in enumerate(self.slots[k]):
             if all(self.slots[x][r] == s for x in family):
@@ -182,7 +171,20 @@ class _Joiner:
             if self.values[s].strides is not None and kind != "kept":
                 return f"{name} does not lie row by row"
             copied += kind in ("in", "out")
-        return "more than three of its arrays would have to be copied in each call" if copied > 3 else ""
+        if copied > 3:
+            return "more than three of its arrays would have to be copied in each call"
+        kernel = self.assembly.steps[k].kernel
+        assert kernel is not None
+        usual = row_printer(kernel, self.segment._code, self.note, "", self.segment.lanes)
+        source = usual.print().shader.source
+        if (
+            type(usual) is not Printer
+            or usual.across
+            or usual.turns > 1
+            or source != self.segment.printed[k].shader.source
+        ):
+            return "alone it runs in a form that suits this device better"
+        return ""
 
     def _refuse(self, first: int, second: int, reason: str) -> None:
         from .tell import origins
