@@ -312,6 +312,10 @@ class _Joiner:
                     else "together their arrays are too large for one buffer"
                 )
                 return self._smallest(groups, bank, b), why
+        for launch in groups:
+            copies = len({s for role in launch.roles if len(role) > 1 for s in role if self.kinds[s] in ("in", "out")})
+            if copies and len(launch.steps) - 1 <= 1 + copies / 8:
+                return launch, "copying what they bind together would take as long as the launches that are saved"
         for launch in launches:
             access = self.access[launch.steps[0]]
             joined = len(launch.steps) > 1
