@@ -52,6 +52,8 @@ class Device:
         self._untimed: list[tuple[str, str, tuple[int, int, int], list[float] | None]] = []
         self.purpose: tuple[str, list[float]] | None = None
         """What launches are for, where something stands above the operators: what listeners are told, and where their seconds go."""
+        self._access: dict[int, str] = {}
+        self.parts = self.pool.parts
         self._fault: Block | None = None
         self._guards: list[tuple[str, str]] = []
 
@@ -67,6 +69,7 @@ class Device:
             self.gpu.create_pipeline(made, kernel.source, kernel.access, kernel.words, kernel.name)
             found = self._pipelines[key] = made
             self._names[made] = kernel.name
+            self._access[made] = kernel.access
             if bus.kernel:
                 bus.publish(KernelBuilt(kernel.name, "webgpu", kernel.source, time.perf_counter() - began))
         return found
@@ -80,6 +83,8 @@ class Device:
         self, pipeline: int, grid: Sequence[int], buffers: Sequence[int], words: Sequence[int], work: int = 0
     ) -> None:
         """Record one dispatch. `work` estimates what it costs, for launches that are long by themselves."""
+        if self.parts and not self.parts.keys().isdisjoint(buffers):
+            buffers, _spare = self._apart(pipeline, buffers)  # what was copied lives until the launch is recorded
         commands = self.commands
         commands.extend((DISPATCH, pipeline, *grid, len(buffers), *buffers, len(words), *words))
         if bus.launch:
@@ -90,6 +95,24 @@ class Device:
                 self.flush()
         if len(commands) > self._cap:
             self.flush()
+
+    def _apart(self, pipeline: int, buffers: Sequence[int]) -> tuple[Sequence[int], list[Block]]:
+        """The buffers of a launch; windows of a slab that is written here too, which are only read, are copied before."""
+        parts, access = self.parts, self._access[pipeline]
+        written = {parts[h][0] for h, a in zip(buffers, access, strict=False) if a == "w" and h in parts}
+        out, copies = list(buffers), []
+        for i, (h, a) in enumerate(zip(buffers, access, strict=False)):
+            if a == "r" and h in parts and parts[h][0] in written:
+                copies.append(self._copied(h))
+                out[i] = copies[-1].handle
+        return out, copies
+
+    def _copied(self, window: int) -> Block:
+        """What a window holds now, for the next command: the memory may serve another after that."""
+        nbytes = self.parts[window][1]
+        spare = self.pool.take(nbytes)
+        self.commands.extend((COPY, window, 0, spare.handle, 0, nbytes))
+        return spare
 
     def append(self, commands: Sequence[int], work: int = 0) -> None:
         """Record commands that were put together before (see `gpu`); nobody is told of them one by one."""
@@ -109,6 +132,9 @@ class Device:
 
     def copy_bytes(self, source: int, source_offset: int, target: int, target_offset: int, nbytes: int) -> None:
         """Record a copy between buffers; everything a multiple of 4."""
+        parts = self.parts
+        if parts and source in parts and target in parts and parts[source][0] == parts[target][0]:
+            source = self._copied(source).handle
         self.commands.extend((COPY, source, source_offset, target, target_offset, nbytes))
         if len(self.commands) > self._cap:
             self.flush()

@@ -149,8 +149,15 @@ class Pool:
         self._generations: dict[int, int] = {}
         self._classes: dict[int, int] = {}
         self._doomed: list[int] = []
+        self.parts: dict[int, tuple[int, int, int]] = {}
+        """Windows of slabs (`slabs.py`): the buffer that each is a part of, its bytes, and how many lie before it."""
         self.in_use = self.reserved = self.peak = 0
         self.created = self.reused = 0
+
+    @property
+    def origin(self) -> Pool:
+        """Itself; of a slab it is the pool that has the slab's memory."""
+        return self
 
     def take(self, nbytes: int) -> Block:
         """A block of at least `nbytes` with unspecified contents. Raises OutOfMemory, DeviceLost."""
@@ -266,8 +273,9 @@ class Pool:
         """The device is lost: take the handles away from all blocks, so that using one says so at once."""
         self.lost = cause.rstrip(" .")
         self._free.clear()
+        self.parts.clear()
         for found in gc.get_objects():
-            if type(found) is Block and found.pool is self and found.buffer:
+            if type(found) is Block and found.buffer and found.pool.origin is self:
                 found.buffer = 0
                 if found.windows is None:
                     del found.handle

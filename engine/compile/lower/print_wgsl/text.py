@@ -76,6 +76,11 @@ class Printed:
     """Multiplications of a product, for launches that are long by themselves."""
 
 
+def quarter(e: Ix) -> Ix:
+    """A fourth of what is a multiple of four."""
+    return Ix({key: c // 4 for key, c in e.terms.items()})
+
+
 class Printer:
     """Prints one kernel. `code` gives the kernels' type code of a buffer in device memory."""
 
@@ -115,6 +120,8 @@ class Printer:
         """The variable of a loop outside of rows of which each thread takes four turns side by side."""
         self.walk: tuple[str, int] | None = None
         """The variable of the rows of a kernel whose threads walk along `across` with sums in memory, and how many rows at a time."""
+        self.turns = 1
+        """How many elements (or fours) each thread computes."""
         self.sums: dict[str, Store] = {}
         """Where the sums of such a kernel are stored."""
         self.written = 0
@@ -159,19 +166,17 @@ class Printer:
             if self._choose_walk(parallel, sizes):
                 parallel.remove(self.across)
                 fours = set()
-        sizes.update({n: ix((sizes[n].number or 0) // 4) for n in fours})
+        sizes.update({n: quarter(sizes[n]) for n in fours})
         threads = product(sizes[n] for n in parallel)
         self.parallel = {*parallel, self.across}
         group = self._group(threads) if reduced else GROUP
         p.workgroup = (group, 1)
-        turns = 1 if reduced or set(names) - set(parallel) else self._turns(threads)
-        total = self._word("threads", None) if turns == 1 else f"{threads.number}u"
+        turns = self.turns = 1 if reduced or set(names) - set(parallel) else self._turns(threads)
         if turns == 1:
-            self.line(f"let id = {FOLDED} * {group}u + lane;")
-            self.line(f"if (id >= {total}) {{ return; }}")
+            self._begin(group)
         else:
             self.line(f"let first = ({FOLDED} * {group}u + lane) * {turns}u;")
-            self.line(f"let end = min(first + {turns}u, {total});")
+            self.line(f"let end = min(first + {turns}u, {threads.number}u);")
             self.line("for (var id = first; id < end; id++) {")
             self.depth += 1
         left = "id"
@@ -188,6 +193,7 @@ class Printer:
             self.depth -= 1
             self.line("}")
             threads = ix(-(-(threads.number or 0) // turns))
+        self._end()
         shader = p.build()
         first = (
             shader.source[: shader.source.index("@compute")].count("\n") + 4
@@ -286,6 +292,15 @@ class Printer:
         self.walk = (rows[0].variable, next(n for n in (4, 2, 1) if turns % n == 0))
         self.sums = sums
         return True
+
+    def _begin(self, group: int) -> None:
+        """Which of all threads this one is."""
+        total = self._word("threads", None)
+        self.line(f"let id = {FOLDED} * {group}u + lane;")
+        self.line(f"if (id >= {total}) {{ return; }}")
+
+    def _end(self) -> None:
+        """What is known only when all is written."""
 
     def _choose_wide(self, loops: list[Loop], codes: dict[str, str]) -> None:
         """Loops that can take four elements a turn: everything that moves with them is contiguous and aligned."""
@@ -398,8 +413,8 @@ class Printer:
     def _base(self, b: Buffer, rest: Ix) -> str:
         """A quarter of a place that is a multiple of four, as text."""
         offset = self._word("offset4", b, "i32")
-        quarter = self.index(Ix({key: c // 4 for key, c in rest.terms.items()}))
-        return offset if quarter == "0" else f"{offset} + {quarter}"
+        fourth = self.index(quarter(rest))
+        return offset if fourth == "0" else f"{offset} + {fourth}"
 
     def _name_bases(self, loop: Loop) -> list[str]:
         """Name the places that a loop reads and writes, before it; returns the lines that move them on at the end of a turn."""

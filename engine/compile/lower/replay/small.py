@@ -32,10 +32,11 @@ class Formula:
         self.code = ""
         if self.input is None:
             a = segment.assembly
-            self.names = v.data.free_symbols()
+            formula: Any = v.data
+            self.names = formula.free_symbols()
             self.slots = [a.slots[a.root(x)] for x in v.args]
             places = {name: f"x{i}" for i, name in enumerate(self.names)}
-            self.code = re.sub(r"\b[A-Za-z_]\w*", lambda m: places.get(m[0], m[0]), v.data.code())
+            self.code = re.sub(r"\b[A-Za-z_]\w*", lambda m: places.get(m[0], m[0]), formula.code())
             self.function = _compiled(self.code, len(self.names))
 
     def __call__(

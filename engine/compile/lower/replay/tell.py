@@ -16,6 +16,7 @@ from ...graph.printing import target_text
 from ..loops.form import python
 from ..loops.index import Ix, evaluate, product
 from ..loops.scalar import BYTES, NUMPY
+from . import tell_joined
 
 if TYPE_CHECKING:
     from .assemble import Assembly, Step
@@ -284,8 +285,8 @@ def tell(
     segments = list(segments)
     made = tape_nodes(segments)
     for i, s in enumerate(segments):
-        kernels += describe(s, str(i), made)
-        refused += s.assembly.schedule.refused
+        kernels += tell_joined.share(s, describe(s, str(i), made))
+        refused += s.assembly.schedule.refused + tell_joined.refused(s)
         refused += [
             {"first": n, "second": n, "reason": "the engine's own kernel was measured to be faster than generated ones"}
             for n in dict.fromkeys(s.program.kept)

@@ -36,8 +36,9 @@ from ..values import Value, canonical
 from .assemble import Assembly, Step
 from .calls import run_call
 from .common import Outputs
+from .horizontal import Horizontal, join
 from .products import print_product_step
-from .recorded import record
+from .recorded import record, recordable
 from .watch import Watch
 
 
@@ -154,7 +155,7 @@ class GpuSegment(Outputs):
                 held[s] = v.data._data
         if self.launches and not bus.launch and not device.debug:
             if self.recording is None:
-                self.recording = record(self, device) or False
+                self.recording = record(self, device, self.joined()) or False
             done = self.recording.run(tensors) if self.recording else None
             if done is not None:
                 self.launches += 1
@@ -197,6 +198,15 @@ class GpuSegment(Outputs):
             for s in self.last.get(k, ()):
                 held.pop(s, None)
         return Use(0, made, most)
+
+    def joined(self) -> Horizontal | None:
+        """Which kernels share launches; None where launches are not the same in every call."""
+        forms = {k: id(p) for k, p in self.printed.items()}
+        if self._joined is None or self._joined[0] != forms:
+            self._joined = forms, join(self) if recordable(self) else None
+        return self._joined[1]
+
+    _joined: tuple[dict[int, int], Horizontal | None] | None = None
 
     recording: Any = None
     """The list of commands of calls after the first; False where they are not always the same."""
