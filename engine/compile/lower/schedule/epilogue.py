@@ -28,7 +28,7 @@ LOADED, ALONE, STORED = 10, 22, 12
 LAUNCHED, SPREAD = 200_000, 700_000
 """A launch, by the same measure: 11 microseconds, and what more it takes when it has 64 workgroups or more."""
 
-THREADED, FARTHER = 15, 15
+THREADED, FARTHER = 15, 25
 """What a kernel of its own costs for each element beside its accesses, and what an access costs more where the tiles of a product lead it."""
 
 LONGEST = 60
