@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ..compile.breaks import BackendCompilerFailed, FailOnRecompileLimitHit, Unsupported
+from ..compile.breaks import BackendCompilerFailed, FailOnRecompileLimitHit, RecompileError, Unsupported
 
 TorchDynamoException = RuntimeError
 TorchRuntimeError = RuntimeError
-RecompileError = FailOnRecompileLimitHit
 
 __all__ = [
     "BackendCompilerFailed",

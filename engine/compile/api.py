@@ -15,7 +15,13 @@ from ..tensor import Tensor
 
 
 class Config:
-    """Switches of capture. `recompile_limit`: how many entries a place may have. `cache_size_limit` is its older name."""
+    """Switches of capture.
+
+    `recompile_limit`: how many entries a place may have (`cache_size_limit` is its older name). `capture_scalar_outputs`: `item()` stays in
+    the graph. `dynamic_shapes`, `assume_static_by_default`, `automatic_dynamic_shapes`: whether sizes can be symbolic, are so only when told or
+    changed, and become so by a change. `error_on_recompile`: a call that no graph fits raises `RecompileError`. `disable`: compile nothing.
+    `suppress_errors` and `verbose` are accepted: errors of capture always run the function natively, and `explain` tells them.
+    """
 
     recompile_limit: int = 8
     capture_scalar_outputs: bool = False
@@ -230,24 +236,35 @@ def list_backends(exclude_tags: Any = None) -> list[str]:
 
 
 def set_stance(stance: str = "default", **options: Any) -> Any:
-    """ "force_eager" runs all compiled functions natively, "default" undoes it. Also a context manager."""
+    """What compiled functions do in this thread; also a context manager.
+
+    "force_eager" runs them natively, "eager_on_recompile" does so where no captured graph fits, "fail_on_recompile" raises
+    `RecompileError` there, "default" captures. Guards are always looked at, also with `skip_guard_eval_unsafe`.
+    Raises RuntimeError for another stance, and for `force_backend`.
+    """
     from .capture.runtime import _off
 
     if stance not in ("default", "force_eager", "eager_on_recompile", "fail_on_recompile"):
-        raise RuntimeError(f"no stance {stance!r} for torch.compile")
+        raise RuntimeError(
+            f"set_stance() knows no stance {stance!r}; the stances are 'default', 'force_eager', 'eager_on_recompile' and 'fail_on_recompile'"
+        )
+    unknown = [name for name in options if name != "skip_guard_eval_unsafe"]
+    if unknown:
+        raise RuntimeError(f"set_stance() takes no {unknown[0]!r} here: give the backend to torch.compile(backend=...)")
     return _Stance(_off, stance)
 
 
 class _Stance:
     def __init__(self, off: Any, stance: str) -> None:
-        self._off, self._before = off, off.depth
+        self._off, self._before = off, (off.depth, off.stance)
         off.depth = 1 if stance == "force_eager" else 0
+        off.stance = "default" if stance == "force_eager" else stance
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, *error: object) -> None:
-        self._off.depth = self._before
+        self._off.depth, self._off.stance = self._before
 
 
 def assume_constant_result(fn: Any) -> Any:

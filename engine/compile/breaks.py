@@ -191,6 +191,10 @@ class FailOnRecompileLimitHit(RuntimeError):
     """`fullgraph=True`, and a place was captured as often as is allowed."""
 
 
+class RecompileError(RuntimeError):
+    """A call that no captured graph fits, where `config.error_on_recompile` or the stance "fail_on_recompile" wants none captured."""
+
+
 def describe(id: str, what: str = "") -> str:
     """The sentence of a break, with `what` filled in."""
     return BREAKS[id].sentence.replace("{what}", what or "It")

@@ -245,6 +245,51 @@ def test_disable_and_stance() -> None:
     assert torch.compile(g) is g
 
 
+def test_stances_that_capture_nothing_anew() -> None:
+    graphs = Graphs()
+
+    def g(x: Any, k: int) -> Any:
+        return x * k, torch.compiler.is_compiling()
+
+    f = torch.compile(g, backend=graphs)
+    with torch.compiler.set_stance("eager_on_recompile"):
+        assert f(torch.ones(2), 3)[1] is False
+    assert not graphs.graphs
+    f(torch.ones(2), 3)
+    with torch.compiler.set_stance("eager_on_recompile"):
+        assert f(torch.ones(2), 3)[1] is True
+        assert f(torch.ones(2), True)[1] is False
+    with (
+        torch.compiler.set_stance("fail_on_recompile"),
+        pytest.raises(torch._dynamo.exc.RecompileError, match="fail_on_recompile"),
+    ):
+        assert f(torch.ones(2), 3)[0].tolist() == [3, 3]
+        f(torch.ones(2), True)
+    with (
+        torch._dynamo.config.patch(error_on_recompile=True),
+        pytest.raises(torch._dynamo.exc.RecompileError, match="it was 3, and is True"),
+    ):
+        f(torch.ones(2), True)
+    assert len(graphs.graphs) == 1
+    assert f(torch.ones(2), True)[1] is True and len(graphs.graphs) == 2
+    with pytest.raises(RuntimeError, match="takes no 'force_backend'"):
+        torch.compiler.set_stance("default", force_backend="eager")
+
+
+@pytest.mark.parametrize(
+    ("switches", "captured"),
+    [({}, 2), ({"automatic_dynamic_shapes": False}, 3), ({"dynamic_shapes": False}, 3), ({"assume_static_by_default": False}, 1)],
+    ids=["default", "not by change", "never", "from the first call"],
+)  # fmt: skip
+def test_when_sizes_become_symbolic(switches: dict[str, bool], captured: int) -> None:
+    graphs = Graphs()
+    f = torch.compile(lambda x: x * 2, backend=graphs)
+    with torch._dynamo.config.patch(**switches):
+        for n in (3, 4, 5):
+            f(torch.ones(n))
+    assert len(graphs.graphs) == captured
+
+
 def test_compiled_module_is_the_module() -> None:
     m = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
     c = torch.compile(m)

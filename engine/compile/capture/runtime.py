@@ -22,7 +22,7 @@ from ...autograd.node import ENGINE_FOLDER
 from ...observe import GraphBroken, GuardFailed, SegmentCaptured, bus
 from ...state import state as engine_state
 from .. import api
-from ..breaks import BREAKS, BackendCompilerFailed, FailOnRecompileLimitHit, Unsupported, describe
+from ..breaks import BREAKS, BackendCompilerFailed, FailOnRecompileLimitHit, RecompileError, Unsupported, describe
 from ..bytecode import decode
 from ..collector import Still
 from ..interpreter.concrete import ConcreteDomain
@@ -263,7 +263,7 @@ class Compiled:
         try:
             with _lock:
                 entry = resume_point(
-                    frame, place.labels, place.dynamic, self.options.dynamic, native, self.module_path,
+                    frame, place.labels, place.dynamic, self._dynamic(), native, self.module_path,
                     self.options.fullgraph or api.config.capture_scalar_outputs, point,
                 )  # fmt: skip
                 out: Any = entry.run(S)
@@ -287,6 +287,10 @@ class Compiled:
                     return entry, out
             limit = self.options.limit or api.config.recompile_limit
             failure = self.why(place, S)
+            if _off.stance != "default" or (failure is not None and api.config.error_on_recompile):
+                if _off.stance == "eager_on_recompile":
+                    return None
+                raise RecompileError(self.recompile_refused(failure))
             if len(place.entries) >= limit:
                 self.at_limit(place, limit)
                 return None
@@ -303,7 +307,7 @@ class Compiled:
                         frame,
                         place.labels,
                         place.dynamic,
-                        self.options.dynamic,
+                        self._dynamic(),
                         native,
                         self.options.backend,
                         id,
@@ -356,6 +360,8 @@ class Compiled:
         return result
 
     def note_change(self, place: Place, failure: Failure) -> None:
+        if not api.config.automatic_dynamic_shapes:
+            return
         guard = failure.guard
         if failure.dimension is not None:
             source, dim = failure.dimension
@@ -434,6 +440,25 @@ class Compiled:
                 )
             )
 
+    def _dynamic(self) -> bool | None:
+        """Whether sizes are symbolic from the first call on (True), never (False), or once they changed (None)."""
+        if self.options.dynamic is None:
+            if not api.config.dynamic_shapes:
+                return False
+            return None if api.config.assume_static_by_default else True
+        return self.options.dynamic
+
+    def recompile_refused(self, failed: tuple[Entry, Failure] | None) -> str:
+        """Why a call would be captured anew, and what forbids it."""
+        why = (
+            f"{failed[1].guard.text} held for the graph of segment {failed[0].id} and does not now: it was {failed[1].old}, and is {failed[1].new}"
+            if failed is not None
+            else "nothing was captured for it yet"
+        )
+        stance = _off.stance
+        rule = f'the stance "{stance}"' if stance != "default" else "torch._dynamo.config.error_on_recompile"
+        return f"{self.name} would be captured anew, which {rule} forbids: {why}."
+
     def _broken(self, place: Place, id: str, what: str, source: Any) -> None:
         place.eager = describe(id, what)
         if bus.graph_break:
@@ -506,6 +531,8 @@ class _Off(threading.local):
     """Whether compiled functions run natively in this thread."""
 
     depth = 0
+    stance = "default"
+    """What a call does that no graph fits: is captured, runs natively ("eager_on_recompile"), fails ("fail_on_recompile")."""
 
 
 _off = _Off()
