@@ -325,7 +325,7 @@ export class App {
         const run = this.runs.get(cell.id);
         if (event.status === 'aborted' || event.status === 'died') { if (run?.state === 'waiting' || run?.state === 'running') this.setRun(cell.id, { state: event.status }); }
         else { cell.count = event.execution_count || cell.count; this.setRun(cell.id, { state: event.status, seconds: event.seconds || (run?.began ? (performance.now() - run.began) / 1000 : undefined) }); }
-        if (event.status === 'died' && this.kernel.reason) say(`Python ended: ${this.kernel.reason} The document is untouched.`, { label: 'Restart', act: () => this.restart() });
+        if (event.status === 'died' && this.kernel.reason) say(`Python ended: ${this.kernel.reason.replace(/[.\s]+$/, '')}. The document is untouched.`, { label: 'Restart', act: () => this.restart() });
         this.notebook.outputsChanged(cell);
         if (this.links.tapeOf === cell.id) this.inspector.renamed();
         this.asked(null);

@@ -187,10 +187,11 @@ export class Documents {
 
   async erase(): Promise<void> {
     if (!(await confirm('Erase my data?', 'All documents, revisions and settings that this page keeps in this browser will be gone.', 'Erase'))) return;
-    this.dirty = false;
+    const { store } = this;
+    this.store = null; // what the end of a running cell changes is not kept any more
     this.app.kernel.shutdown();
-    await this.store?.erase();
-    this.store = null;
+    await store?.erase();
+    this.dirty = false; // or the browser would ask whether to leave a page with something that is not kept
     history.replaceState(null, '', location.pathname);
     location.reload();
   }

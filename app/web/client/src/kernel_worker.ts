@@ -127,6 +127,13 @@ function writeFile(path: string, data: Uint8Array): void {
   pyodide.FS.writeFile(full, data);
 }
 
+/** Why a file could not be had; the file system's own errors carry only a number (wasi's). */
+function fileTrouble(error: unknown): string {
+  const number = (error as { errno?: number }).errno;
+  const words: Record<number, string> = { 31: 'a folder of the notebook has this name; rename the file', 37: 'the name is too long; rename the file', 44: 'there is no such file any more', 48: 'the memory of this page is full', 51: 'the memory of this page is full', 54: 'a file stands where a folder of this name would be' };
+  return words[number ?? 0] ?? (error instanceof Error ? error.message : number === undefined ? String(error) : `the file system answered with error ${number}`);
+}
+
 const early: Extract<ToWorker, { kind: 'file' }>[] = []; // asked for before Python was there
 
 function file(message: Extract<ToWorker, { kind: 'file' }>): void {
@@ -141,7 +148,7 @@ function file(message: Extract<ToWorker, { kind: 'file' }>): void {
     }
     post({ kind: 'file', id, list: list() });
   } catch (error) {
-    post({ kind: 'file', id, error: `${path}: ${error instanceof Error ? error.message : String(error)}` });
+    post({ kind: 'file', id, error: `${path}: ${fileTrouble(error).replace(/[.\s]+$/, '')}.` });
   }
 }
 
@@ -302,7 +309,7 @@ async function boot(message: Extract<ToWorker, { kind: 'boot' }>): Promise<void>
   pyodide.FS.chdir(FOLDER);
   const data = `${SITE_PACKAGES}/tapescope/examples/data`;
   if (pyodide.FS.analyzePath(data).exists) pyodide.FS.symlink(data, `${FOLDER}/data`);
-  for (const [path, bytes] of message.files) writeFile(path, bytes);
+  for (const [path, bytes] of message.files) try { writeFile(path, bytes); } catch { /* the page was told when it came; Python starts without it */ }
   host.isolated = shared !== null;
   host.webgpu = message.device !== 'cpu' && 'gpu' in navigator;
   pyodide.registerJsModule('tapescope_host', host);
