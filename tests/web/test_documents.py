@@ -126,6 +126,12 @@ def test_a_document_survives_a_reload_and_has_revisions(page):
     page.page.wait_for_selector("html[data-ready]")
     assert page.page.input_value("input.title") == "My notes"
     assert page.sources() == ["kept = 1"]
+    page.cell(0).locator(".source").click()
+    page.key("Control+End")
+    page.page.keyboard.type("  # and the last word")
+    page.page.reload()  # at once, while nothing of it is kept yet
+    page.page.wait_for_selector("html[data-ready]")
+    assert page.sources() == ["kept = 1  # and the last word"]
     page.page.click("button.brand")
     page.page.locator(".dialog .doc", has_text="My notes").wait_for()
     page.key("Escape")
@@ -176,6 +182,47 @@ def test_a_broken_link_gets_a_sentence(open_page):
     page = open_page("?device=cpu#doc=AAAA_not_a_document")
     page.page.wait_for_selector('.notice:has-text("cannot be read")')
     assert page.page.locator(".cells > .cell").count() > 0
+
+
+def everything_kept(page) -> dict[str, list[dict]]:
+    """What lies in the browser's store, by table."""
+    return page.evaluate(
+        """async () => {
+            const wait = request => new Promise(done => { request.onsuccess = () => done(request.result); });
+            const db = await wait(indexedDB.open("tapescope"));
+            const all = table => wait(db.transaction(table).objectStore(table).getAll());
+            const found = { documents: await all("documents"), revisions: await all("revisions") };
+            db.close();
+            return found;
+        }"""
+    )
+
+
+def test_what_two_tabs_write_is_kept_and_erasing_a_run_asks_once(open_page: Callable):
+    page = open_page()
+    page.new("base = 1")
+    page.page.wait_for_selector('.saved:has-text("kept in this browser")', state="attached")
+    second = page.context.new_page()
+    second.goto(page.address + "?device=cpu")
+    second.wait_for_selector("html[data-ready]")
+    for tab, text in ((page.page, "a = 1"), (second, "b = 2"), (page.page, "c = 3")):
+        tab.bring_to_front()
+        tab.locator(".cells > .cell .source").click()
+        tab.keyboard.press("Control+End")
+        tab.keyboard.type(f"\n{text}")
+        tab.wait_for_function("document.querySelector('.saved').textContent === ''")
+        tab.wait_for_selector('.saved:has-text("kept in this browser")', state="attached")
+    kept = everything_kept(page.page)
+    texts = ["".join(d["notebook"]["cells"][0]["source"]) for d in [*kept["documents"], *kept["revisions"]]]
+    assert texts[0] == "base = 1\na = 1\nc = 3" and "base = 1\nb = 2" in texts
+    page.run(0)
+    page.page.click("button[aria-label=Menu]")
+    page.page.click('.menu button:has-text("Erase my data")')
+    with page.page.expect_navigation():
+        page.page.click('.dialog button:has-text("Erase")')
+    page.page.wait_for_selector("html[data-ready]")
+    assert everything_kept(page.page) == {"documents": [], "revisions": []}
+    assert page.errors == []
 
 
 def test_nothing_broke(page):

@@ -126,6 +126,10 @@ def test_a_huge_output_is_cut_and_the_page_stays_usable(page):
 def test_restart_forgets_names_and_keeps_the_document(page):
     page.new("x = 5", "print(x)").run(0)
     page.done(0)
+    page.load("data", "a file with the name of a folder")
+    page.page.wait_for_selector(
+        '.notice:has-text("a folder of the notebook has this name")'
+    )  # and Python starts again below
     page.page.click(".status")
     page.page.click('.menu button:has-text("Restart Python")')
     page.page.wait_for_selector(".status[data-state=loading]")
@@ -169,6 +173,10 @@ def test_files_go_in_and_come_out(page):
     page.load("data.csv", "a,b\n1,2\n")
     at = page.add("print(open('data.csv').read())\nopen('result.txt', 'w').write('from the cell')")
     assert "a,b" in page.run(at).done(at)
+    page.load("data", "a file with the name of a folder")
+    page.page.wait_for_selector(
+        '.notice:has-text("a folder of the notebook has this name")'
+    )  # and Python starts again below
     page.page.click("button[aria-label=Menu]")
     page.page.click('.menu button:has-text("Files")')
     with page.page.expect_download() as told:

@@ -74,9 +74,9 @@ export class App {
     this.build();
     document.addEventListener('keydown', (event) => this.key(event), true);
     window.addEventListener('hashchange', () => void this.documents.openAddress());
-    window.addEventListener('pagehide', () => this.documents.saveLater.flush());
+    window.addEventListener('pagehide', () => this.documents.leave());
     document.addEventListener('visibilitychange', () => { if (document.visibilityState === 'hidden') { this.documents.saveLater.flush(); } });
-    window.addEventListener('beforeunload', (event) => { if (this.documents.dirty && !this.documents.store) event.preventDefault(); });
+    window.addEventListener('beforeunload', (event) => { if (this.documents.dirty && (!this.documents.store || this.documents.failed)) event.preventDefault(); });
     this.files.accept();
   }
 
@@ -159,6 +159,7 @@ export class App {
     this.kernel = this.host?.kernel ?? new Kernel(this.site, this.base, { event: (e) => this.event(e), changed: () => this.kernelChanged() }, wantedDevice());
     this.kernelChanged();
     this.documents.store = await Store.open();
+    await this.documents.store?.takeLeft().catch(() => undefined); // it stays for the next visit
     if (!this.documents.store) say('This browser keeps no documents for pages (a private window, perhaps). Download what you want to keep.');
     if (this.host) {
       this.host.connect();
@@ -197,7 +198,7 @@ export class App {
   /** The page with another document; what runs is not touched. */
   private showDocument(notebook: Notebook, title: string, { recording = null, id = newId(), example = null }: { recording?: Recording | null; id?: string; example?: string | null } = {}): void {
     Object.assign(this, { notebook, title });
-    Object.assign(this.documents, { id, example, recording, shared: false, dirty: false });
+    Object.assign(this.documents, { id, example, recording, shared: false, dirty: false, failed: false });
     clear(this.banners);
     this.runs.clear();
     this.links.tapes.clear();

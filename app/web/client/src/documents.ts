@@ -16,6 +16,8 @@ export class Documents {
   example: string | null = null;
   shared = false; // came by a link: kept only once its reader has changed or run it
   dirty = false;
+  failed = false; // the browser did not keep the last save
+  private writing = 0; // saves that are on their way
   store: Store | null = null;
   recording: Recording | null = null;
   saveLater = debounce(() => void this.save(), 800, 4000); // a cell that prints all the time must not keep text from being kept
@@ -94,18 +96,27 @@ export class Documents {
     if (host && this.dirty) void host.keep().catch((error: Error) => say(error.message));
     if (host?.file) { this.dirty = false; return; }
     if (!this.store || (!this.dirty && !told) || this.shared) return;
-    const { id, example } = this, { title } = this.app;
     this.dirty = false;
+    this.writing++;
     try {
-      await this.store.put({ id, title, example, notebook: writeIpynb(this.app.notebook), updated: Date.now() });
-      await this.store.setSetting('last', id);
+      const now = this.now();
+      await this.store.put(now);
+      this.failed = false;
+      await this.store.setSetting('last', now.id);
       this.app.saved.textContent = 'kept in this browser';
       if (told) say('Kept in this browser.');
     } catch (error) {
-      this.dirty = true;
+      this.dirty = this.failed = true;
       this.app.saved.textContent = 'could not be kept';
       say(`The browser could not keep the document (${(error as Error).message}). Download it to be safe.`, { label: 'Download', act: () => this.app.sharing.download('ipynb') });
-    }
+    } finally { this.writing--; }
+  }
+
+  private now(): StoredDocument { return { id: this.id, title: this.app.title, example: this.example, notebook: writeIpynb(this.app.notebook), updated: Date.now() }; }
+
+  /** The page is being left: what is not kept yet, or only on its way, is written in one step. */
+  leave(): void {
+    if (this.store && !this.shared && !this.app.host?.file && (this.dirty || this.writing)) this.store.leave(this.now());
   }
 
   async list(): Promise<void> {

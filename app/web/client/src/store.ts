@@ -13,6 +13,7 @@ export interface Revision { key: [string, number]; id: string; time: number; tit
 
 const KEPT = 20;
 const GAP = 60_000;
+const LEFT = 'left:'; // of settings: documents that a page wrote as it was left
 
 const wait = <T>(request: IDBRequest<T>): Promise<T> =>
   new Promise((resolve, reject) => {
@@ -69,6 +70,31 @@ export class Store {
     const table = this.table('revisions', 'readwrite');
     await wait(table.put({ key: [document.id, before.updated], id: document.id, time: before.updated, title: before.title, notebook: before.notebook }));
     for (const old of ring.slice(KEPT - 1)) await wait(this.table('revisions', 'readwrite').delete(old.key));
+  }
+
+  /** Keep a document of a page that is being left: nothing that waits for an answer happens any more, so it is written beside the documents by one transaction that
+   * is committed at once. `takeLeft` brings it where it belongs with the next visit. */
+  leave(document: StoredDocument): void {
+    try {
+      const written = this.db.transaction('settings', 'readwrite'), settings = written.objectStore('settings');
+      settings.put({ document, ours: this.seen.get(document.id) }, `${LEFT}${document.id}:${document.updated}`);
+      settings.put(document.id, 'last');
+      written.commit();
+    } catch { /* another tab has erased everything */ }
+  }
+
+  /** Bring in what pages wrote as they were left; where another page has written the document since, it becomes a revision. */
+  async takeLeft(): Promise<void> {
+    const range = IDBKeyRange.bound(LEFT, `${LEFT}\uffff`);
+    const found = (await wait(this.table('settings', 'readonly').getAll(range))) as { document: StoredDocument; ours?: number }[];
+    for (const { document, ours } of found.sort((a, b) => a.document.updated - b.document.updated)) {
+      const { id, updated, title, notebook } = document, now = await this.get(id);
+      if (!now || now.updated < updated) {
+        if (ours === undefined) this.seen.delete(id); else this.seen.set(id, ours);
+        await this.put(document);
+      } else if (now.updated > updated) await wait(this.table('revisions', 'readwrite').put({ key: [id, updated], id, time: updated, title, notebook }));
+      await wait(this.table('settings', 'readwrite').delete(`${LEFT}${id}:${updated}`));
+    }
   }
 
   /** Earlier revisions of a document, the newest first. */
