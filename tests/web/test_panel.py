@@ -59,6 +59,9 @@ def test_segments_breaks_and_kernels_are_graphs_to_choose_from(page):
     page.page.locator("#panel-graph .row.scope").first.click()
     details = page.page.inner_text("#panel-graph .details")
     assert "relu" in details and "numpy" in details
+    page.page.click("#tab-kernels")
+    told = page.page.locator("#panel-kernels summary").all_inner_texts()
+    assert [("broken" in text, "again" in text) for text in told].count((False, True)) == 2 and len(told) == 4
 
 
 def test_a_break_leads_to_its_place_in_the_graph(page):

@@ -101,6 +101,7 @@ def test_an_error_names_its_line_and_links_to_it(page):
     page.done(at)
     text = page.run(at + 1).done(at + 1, "error")
     assert "ZeroDivisionError" in text
+    assert re.search(r"Cell \[\d+\] line 2", text)  # by the number it ran as, however early the traceback is drawn
     link = page.cell(at + 1).locator("button.place", has_text="line 2").first
     assert page.cell(at + 1).locator(".line-error").count() == 1
     link.click()

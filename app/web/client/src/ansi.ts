@@ -93,7 +93,7 @@ export function traceText(lines: string[], cellOfCount: (count: number) => strin
     const bare = line.replace(ESCAPE, '');
     const counted = /^Cell In\s?\[(\d+)\], line (\d+)(.*)$/.exec(bare);
     const cell = counted ? cellOfCount(Number(counted[1])) : null;
-    if (counted && cell) out.append(h('button', { type: 'button', class: 'place', onclick: () => onPlace(cell, Number(counted[2]), 0) }, `Cell ${nameCell(cell) ?? ''} line ${counted[2]}`), counted[3] ?? '', '\n');
+    if (counted && cell) out.append(h('button', { type: 'button', class: 'place', onclick: () => onPlace(cell, Number(counted[2]), 0) }, `Cell [${counted[1]}] line ${counted[2]}`), counted[3] ?? '', '\n');
     else out.append(ansiText(line, nameCell, onPlace), '\n');
   }
   return out;

@@ -108,7 +108,8 @@ export class Documents {
     } catch (error) {
       this.dirty = this.failed = true;
       this.app.saved.textContent = 'could not be kept';
-      say(`The browser could not keep the document (${(error as Error).message}). Download it to be safe.`, { label: 'Download', act: () => this.app.sharing.download('ipynb') });
+      const why = (error as Error).name === 'InvalidStateError' ? 'another tab has erased what was kept; reload this page to keep documents again' : (error as Error).message.replace(/[.\s]+$/, '');
+      say(`The browser could not keep the document (${why}). Download it to be safe.`, { label: 'Download', act: () => this.app.sharing.download('ipynb') });
     } finally { this.writing--; }
   }
 

@@ -105,7 +105,7 @@ export class Inspector {
     this.captures = captures.filter((c) => c && Array.isArray(c.segments));
     this.breaks = breaks.filter((b) => b && typeof b === 'object');
     this.guards = guards.filter((g) => g && typeof g === 'object');
-    this.kernels = this.captures.flatMap((c) => c.segments.map((s: Json) => s?.kernels).filter(Boolean));
+    this.kernels = this.captures.flatMap((c) => c.segments.filter((s: Json) => s?.kernels).map((s: Json) => ({ ...s.kernels, function: c.function })));
     this.soon('graph', () => this.drawGraph());
     this.soon('breaks', () => this.drawBreaks());
     this.soon('kernels', () => this.drawKernels());
@@ -172,14 +172,14 @@ export class Inspector {
 
   private drawKernels(): void {
     const pane = this.panels.get('kernels')!.firstElementChild!;
-    const compiled: Json[] = this.kernels.flatMap((k) => (Array.isArray(k.kernels) ? k.kernels : [])), names = new Set(compiled.map((k) => k.name));
+    const compiled: Json[] = this.kernels.flatMap((k) => (Array.isArray(k.kernels) ? k.kernels.map((one: Json) => ({ ...one, function: k.function })) : [])), names = new Set(compiled.map((k) => k.name));
     const all = [...compiled, ...this.launched.filter((k) => !names.has(k.name))]; // a compiled kernel tells its launches itself
     if (!all.length) { pane.replaceChildren(h('p', { class: 'empty' }, 'Kernels that torch.compile generates appear here in launch order, with their text and the lines they come from.')); return; }
     const longest = Math.max(...all.map((k: Json) => k.seconds ?? 0)) || 1;
     pane.replaceChildren(h('div', { class: 'cards', tabindex: 0, role: 'region', 'aria-label': 'Kernels' }, ...all.slice(0, 400).map((k: Json) => {
       const bar = h('span', { class: 'bar' });
       bar.style.setProperty('--share', String((k.seconds ?? 0) / longest));
-      return h('details', { class: 'card' }, h('summary', null, h('strong', null, String(k.name)), h('span', { class: 'quiet' }, ` ${k.language ?? k.op ?? ''}${Array.isArray(k.nodes) ? ` · ${count(k.nodes.length, 'operator')}` : ''}${k.launches ? ` · ${count(Number(k.launches), 'launch', 'launches')}` : ''}${k.seconds ? ` · ${secondsText(k.seconds)}` : ''}${k.bytes ? ` · ${bytesText(k.bytes)}` : ''}`), bar),
+      return h('details', { class: 'card' }, h('summary', null, h('strong', null, String(k.name)), h('span', { class: 'quiet' }, ` ${k.function ? `${k.function} · ` : ''}${k.language ?? k.op ?? ''}${Array.isArray(k.nodes) ? ` · ${count(k.nodes.length, 'operator')}` : ''}${k.launches ? ` · ${count(Number(k.launches), 'launch', 'launches')}` : ''}${k.seconds ? ` · ${secondsText(k.seconds)}` : ''}${k.bytes ? ` · ${bytesText(k.bytes).replace(' ', '\u00a0')}` : ''}`), bar),
         h('p', null, ...(Array.isArray(k.sources) ? k.sources : []).slice(0, 8).map((s: Json) => this.place(s))), h('pre', { class: 'text' }, String(k.text ?? '')));
     }), ...this.kernels.flatMap((k) => (Array.isArray(k.refused) ? k.refused : []).slice(0, 50)).map((r: Json) => h('p', { class: 'quiet' }, `${r.first} and ${r.second} were not fused: ${r.reason}`))));
   }
