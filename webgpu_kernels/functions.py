@@ -343,12 +343,13 @@ fn cosh_f(x: f32) -> f32 {
   let e = exp_f(a);
   return 0.5 * e + 0.5 / e;
 }
-// By m = e^(-2 |x|) - 1, which is exact to the last place also where it is small: -m / (2 + m).
+// By m = e^(-2 |x|) - 1, which is exact to the last place also where it is small: -m / (2 + m). NaN is chosen before the sign: the other
+// way round, lavapipe makes tanh of a product with a sigmoid a number that nothing computed.
 fn tanh_f(x: f32) -> f32 {
   let q = exp_reduce(-2.0 * min(abs(x), 20.0));
   let s = power_of_two(i32(q.x));
   let m = exp_part(q.y) * s + (s - 1.0);
-  return select(with_sign(m / (2.0 + m), x), x, is_nan(x));
+  return with_sign(select(m / (2.0 + m), x, is_nan(x)), x);
 }
 fn sigmoid_f(x: f32) -> f32 {
   let q = exp_reduce(-min(abs(x), 104.0));
