@@ -10,14 +10,16 @@ server on this machine.
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 import time
-import urllib.parse
 
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 """Names that no name server is asked for (an address by number cannot be rebound, and `localhost` is this machine)."""
 
 TICKET_SECONDS = 120.0
+
+_HOST = re.compile(r"(?:([\w.-]+)|\[([\w:.]+)\])(?::\d{1,5})?", re.ASCII)
 
 
 def refuse_host(host: str | None) -> str:
@@ -56,7 +58,7 @@ class Keys:
     def refuse(self, key: object) -> str:
         """Why a page with this key is refused; "" where it is not. A ticket is used up by it."""
         if isinstance(key, str) and key:
-            if hmac.compare_digest(key.encode(), self.token.encode()):
+            if hmac.compare_digest(key.encode("utf-8", "replace"), self.token.encode()):
                 return ""
             until = self._tickets.pop(key, None)
             if until is not None and time.monotonic() < until:
@@ -66,10 +68,9 @@ class Keys:
 
 
 def _name(host: str | None) -> str | None:
-    try:
-        return urllib.parse.urlsplit(f"//{host}").hostname if host else None
-    except ValueError:
-        return None
+    """The name in a `Host`. Nothing but a name and a port passes, since the text goes into the policy of the page."""
+    found = _HOST.fullmatch(host or "")
+    return (found[1] or found[2]).lower() if found else None
 
 
 def _quoted(text: str | None) -> str:

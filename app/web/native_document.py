@@ -76,12 +76,12 @@ class Document:
 
     def keep(self, content: Json, seq: int, page: Json) -> Json:
         """Take over the copy that the page hands in. Raises NotebookError where it is no notebook."""
-        if self.notebook is not None:
-            merged = self._merged(content)
-            self.unsaved = _written(merged) != self._saved
-            merged.dirty = self.unsaved
-            journal.record(merged)
+        merged = self._merged(content) if self.notebook is not None else None
+        # Before the journal: where that cannot be written, a page that is loaded anew still finds this copy.
         self.content, self.seq, self.page = content, seq, page
+        if merged is not None:
+            self.unsaved = merged.dirty = _written(merged) != self._saved
+            journal.record(merged)
         return {"unsaved": self.unsaved}
 
     def save(self, content: Json, seq: int, page: Json, *, over: bool = False, path: str | None = None) -> Json:
@@ -138,14 +138,19 @@ class Document:
 
     def recover(self, content: Json, keep: bool) -> Json:
         """Answer for the unsaved work that was found: the cells with it, or forget it."""
-        found, self._recovery = self._recovery, None
+        found = self._recovery
         if found is None:
             raise NotebookError("There is no unsaved work any more.")
         merged = self._merged(content)
         if keep:
             adopt(merged, journal.recover(found))
+            recovered = _content(merged)
+            self.keep(recovered, self.seq, self.page)  # under this session, before the found one goes
+        else:
+            recovered = _content(merged)
         journal.discard(found)
-        return {"notebook": _content(merged)}
+        self._recovery = None
+        return {"notebook": recovered}
 
     def generations(self) -> Json:
         """Earlier contents of the file, the newest first."""

@@ -11,12 +11,14 @@ import bisect
 import dataclasses
 import json
 import math
+import re
 from typing import Any
 
 from ..kernel import messages as m
 
 Key = tuple[str, ...]
 
+_HALF = re.compile("[\ud800-\udfff]")
 _OUTPUTS = ("stream", "display_data", "execute_result", "error", "clear_output")
 
 
@@ -137,6 +139,12 @@ def _text(event: m.Message, seq: int) -> str:
         except ValueError:  # Python writes them, and JSON in a browser does not know them
             text = json.dumps(_finite(content), default=str, ensure_ascii=False)
     return text
+
+
+def sendable(text: str) -> str:
+    """JSON text as UTF-8 can carry it: half a character (a lone surrogate, which both Python and JavaScript can hold in a text)
+    is written as the escape that JSON has for it."""
+    return text if text.isascii() else _HALF.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _finite(value: Any) -> Any:

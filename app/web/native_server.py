@@ -30,6 +30,7 @@ from ..kernel.process import KernelProcess, on_loop
 from ..notebook.state import digest
 from .native_access import Keys, refuse_host, refuse_origin
 from .native_document import Document
+from .native_log import sendable
 from .native_session import Json, Session
 from .static_files import POLICY, Answer, answer_file, common_headers, find_file
 
@@ -69,18 +70,22 @@ class Connection:
         """Close, with the sentence that the page shows."""
         self._leaving = asyncio.ensure_future(self._socket.close(code, sentence))
 
+    async def send(self, content: Json) -> None:
+        """Send one message that is no event."""
+        await self._socket.send(sendable(json.dumps(content, ensure_ascii=False)))
+
     async def send_all(self, session: Session) -> None:
         """Send replies and events for as long as the connection lasts. What is slow to go out is thinned by the log."""
         while True:
             await self._something.wait()
             self._something.clear()
             while self.replies:
-                await self._socket.send(json.dumps(self.replies.popleft(), ensure_ascii=False))
+                await self.send(self.replies.popleft())
             while session.page is self and (entry := session.log.after(self.sent)) is not None:
                 self.sent = entry.seq
-                await self._socket.send(entry.text)
+                await self._socket.send(sendable(entry.text))
                 while self.replies:
-                    await self._socket.send(json.dumps(self.replies.popleft(), ensure_ascii=False))
+                    await self.send(self.replies.popleft())
 
 
 class NativeServer:
@@ -148,11 +153,11 @@ class NativeServer:
 
     def _request(self, connection: ServerConnection, request: Request) -> Response | None:
         """Answer a request; None lets a WebSocket through."""
-        host = request.headers.get("Host")
+        host = _header(request, "Host")
         refused = refuse_host(host)
         method = getattr(request, "method", "GET")
         if not refused and request.path == SOCKET:
-            refused = refuse_origin(request.headers.get("Origin"), host)
+            refused = refuse_origin(_header(request, "Origin"), host)
             if not refused:
                 return None
         if refused:
@@ -218,7 +223,7 @@ class NativeServer:
                 return
             welcome, page.sent = joined
             # The page may have come by a ticket; this opens it when it is loaded again.
-            await socket.send(json.dumps({**welcome, "key": self.keys.token}, ensure_ascii=False))
+            await page.send({**welcome, "key": self.keys.token})
             sending = asyncio.create_task(page.send_all(self.session))
             page.wake()
             async for text in socket:
@@ -228,7 +233,9 @@ class NativeServer:
         except ConnectionClosed:
             pass
         except (m.BadMessage, TimeoutError) as error:
-            await socket.close(UNREADABLE, f"The page sent something unreadable: {error}"[:110])
+            reason = str(error) or "nothing came"
+            sentence = f"The page sent something unreadable: {reason}".encode("ascii", "backslashreplace")
+            await socket.close(UNREADABLE, sentence[:120].decode())  # a close frame has room for 123 bytes
         finally:
             if page is not None:
                 self.session.part(page)
@@ -250,6 +257,12 @@ def _sentence(status: http.HTTPStatus, sentence: str) -> Answer:
 def _response(answer: Answer) -> Response:
     headers = Headers({**answer.headers, "Content-Length": str(len(answer.body)), "Connection": "close"})
     return Response(answer.status.value, answer.status.phrase, headers, answer.body)
+
+
+def _header(request: Request, name: str) -> str | None:
+    """A header that may stand there once; None where it does not."""
+    found = request.headers.get_all(name)
+    return found[0] if len(found) == 1 else None
 
 
 def _read(text: str | bytes) -> Json:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import dataclasses
 import secrets
 import threading
 from collections import deque
@@ -239,6 +240,7 @@ class Session:
                 command = command_class(**content)
             except TypeError as error:
                 raise m.BadMessage(f"not a kernel message ({error})") from error
+            _check_types(command)
             if isinstance(command, m.InputReply):
                 self._asked = None
             self.kernel.send(command)
@@ -262,9 +264,11 @@ class Session:
             return {"error": "This server does not know the question; reload the page."}
         try:
             return question(self, content)
-        except (NotebookError, OSError) as error:
+        except NotebookError as error:
             return {"error": str(error)}
-        except (KeyError, TypeError, ValueError) as error:
+        except OSError as error:
+            return {"error": f"{error.filename or self.document.folder}: {error.strerror or error}."}
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             return {"error": f"The question lacks something ({type(error).__name__}: {error}); reload the page."}
 
     def _of_this(self, content: Json) -> bool:
@@ -344,6 +348,21 @@ _QUESTIONS: dict[str, Callable[[Session, Json], Json]] = {
     "notebooks": lambda self, content: {"notebooks": notebooks(self.root)},
 }
 """What a page may ask, by name. One is added here."""
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,), "int": (int,), "bool": (bool,), "str | None": (str, type(None)), "list[dict[str, Any]]": (list,),
+}  # fmt: skip
+"""What the fields of FROM_PAGE are declared as, and what may stand in them."""
+
+
+def _check_types(command: m.Message) -> None:
+    """Raise BadMessage where a field is not of its type: the kernel and the log trust what they are given."""
+    for field in dataclasses.fields(command):
+        value = getattr(command, field.name)
+        right = type(value) in _TYPES[str(field.type)]
+        if not right or (isinstance(value, list) and not all(isinstance(item, dict) for item in value)):
+            raise m.BadMessage(f"{field.name!r} of {command.kind!r} is no {field.type}")
 
 
 def _object(content: Json, name: str) -> Json:

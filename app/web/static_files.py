@@ -58,7 +58,10 @@ def common_headers(kind: str, policy: str = POLICY, isolated: bool = True) -> di
 
 def find_file(root: Path, target: str) -> Path | None:
     """The file that an address names (as it came, percent-encoded), None where there is none below the root."""
-    name = posixpath.normpath(urllib.parse.unquote(urllib.parse.urlsplit(target).path)).lstrip("/")
+    try:
+        name = posixpath.normpath(urllib.parse.unquote(urllib.parse.urlsplit(target).path)).lstrip("/")
+    except ValueError:  # such as a bracket that is not closed
+        return None
     if "\0" in name or any(part.startswith(".") for part in name.split("/") if part != "."):
         return None
     root = root.resolve()

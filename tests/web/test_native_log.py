@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tapescope.app.kernel import messages as m
-from tapescope.app.notebook import ipynb
+from tapescope.app.notebook import ipynb, journal
 from tapescope.app.notebook.errors import NotebookError
 from tapescope.app.notebook.files import load
 from tapescope.app.web.native_access import Keys, refuse_host, refuse_origin
 from tapescope.app.web.native_document import Document, below, notebooks
-from tapescope.app.web.native_log import EventLog
+from tapescope.app.web.native_log import EventLog, sendable
+from tapescope.app.web.native_session import Session
+from tapescope.app.web.static_files import find_file
 
 
 def kept(log: EventLog, seq: int = 0) -> list[dict[str, Any]]:
@@ -23,6 +26,12 @@ def kept(log: EventLog, seq: int = 0) -> list[dict[str, Any]]:
         found.append(json.loads(entry.text))
         seq = entry.seq
     return found
+
+
+def kept_text(log: EventLog) -> str:
+    entry = log.after(0)
+    assert entry is not None
+    return entry.text
 
 
 def test_events_are_numbered_and_given_again_from_any_place():
@@ -79,6 +88,49 @@ def test_numbers_that_json_does_not_know_become_null():
     assert kept(log)[0]["data"]["application/json"] == {"nan": None, "word": "NaN", "more": [None, 1.5]}
 
 
+def test_half_a_character_can_be_sent():
+    log = EventLog()
+    log.add(m.Stream("a", "stdout", "ä\ud83d|\U0001f600"))
+    text = sendable(kept_text(log))
+    assert text.encode() and json.loads(text)["text"] == "ä\ud83d|\U0001f600"
+
+
+class Silent:
+    """A kernel that does nothing, and a page that reads nothing."""
+
+    name, state, running, queued = "p", "idle", None, []
+
+    def __init__(self) -> None:
+        self.replies: deque[Any] = deque()
+        self.sent: list[m.Message] = []
+
+    def send(self, *commands: m.Message) -> None:
+        self.sent += commands
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *given, **more: None
+
+
+def test_what_no_page_sends_goes_no_further(tmp_path: Path):
+    kernel: Any = Silent()
+    page: Any = Silent()
+    session = Session(Document(tmp_path), lambda on_event, folder: kernel)
+    session.join(page, {})
+    run = {"kind": "execute", "cell": "a", "revision": 1, "code": "1"}
+    marks = {"kind": "mark_dynamic", "request": 1, "label": "x", "dimension": 0, "cells": [1]}
+    for wrong in (
+        {"kind": "shutdown"}, {"kind": "interrupt"}, {"kind": ["a"]}, {}, {**run, "cell": ["a"]}, {**run, "code": None},
+        {**run, "revision": "1"}, {**run, "store": 1}, {**run, "more": 1}, marks, {"kind": "input_reply", "text": 5},
+    ):  # fmt: skip
+        with pytest.raises(m.BadMessage):
+            session.receive(page, dict(wrong))
+    assert kernel.sent == []
+    session.receive(page, dict(run))
+    session.receive(page, {"kind": "ask_device", "switch": None})
+    session.receive(page, {**marks, "cells": [{"cell": "a"}]})
+    assert [c.kind for c in kernel.sent] == ["execute", "ask_device", "mark_dynamic"]
+
+
 TEXT = "#!/usr/bin/env python\n# %% [markdown]\n# Words\n\n\n# %%   title  \nx   = 1\n# %%\ny=2"
 
 
@@ -127,7 +179,28 @@ def test_work_that_was_not_saved_is_offered_again(tmp_path: Path):
     assert facts is not None and again.content is not None and "+y = 'typed'" in facts["recovery"]["lines"]
     taken = again.recover(again.content, keep=True)
     assert "".join(taken["notebook"]["cells"][-1]["source"]) == "y = 'typed'"
+    # The server may be killed before the page hands the work in: it is lost by nothing but an answer or a save.
+    third = Document(tmp_path, path)
+    assert third.facts()["recovery"]["lines"] == facts["recovery"]["lines"]  # type: ignore[index]
+    again.save(taken["notebook"], 0, {})
     assert Document(tmp_path, path).facts()["recovery"] is None  # type: ignore[index]
+    assert "y = 'typed'" in path.read_text()
+
+
+def test_a_copy_is_kept_where_the_journal_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "a.py"
+    path.write_text(TEXT)
+    document = Document(tmp_path, path)
+    content = json.loads(json.dumps(document.content))
+    content["cells"][-1]["source"] = "y = 'typed'"
+
+    def full(*given: Any, **more: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(journal, "write_atomically", full)
+    with pytest.raises(NotebookError, match="No space left on device"):
+        document.keep(content, 0, {})
+    assert document.unsaved and document.describe()["notebook"] == content  # type: ignore[index]
 
 
 def test_a_document_of_the_browser_becomes_a_file(tmp_path: Path):
@@ -161,10 +234,16 @@ def test_the_notebooks_of_a_folder(tmp_path: Path):
     assert [n["path"] for n in notebooks(tmp_path)] == ["a.py", "b.ipynb"]
 
 
+def test_an_address_that_is_none_names_no_file(tmp_path: Path):
+    for target in ("//[", "http://[", "/%00", "*"):
+        assert find_file(tmp_path, target) is None
+
+
 def test_who_may_come():
     for host in ("localhost:8766", "127.0.0.1:1", "[::1]:9", "LOCALHOST"):
         assert refuse_host(host) == ""
-    for host in (None, "", "evil.example", "localhost.evil.example:8766", "127.0.0.1.nip.io", "[", "10.0.0.1"):
+    others = ["evil.example", "localhost.evil.example:8766", "127.0.0.1.nip.io", "[", "10.0.0.1", "x@127.0.0.1"]
+    for host in (None, "", *others, "127.0.0.1:1; script-src *", "127.0.0.1/a", "localhost\n"):
         assert "localhost" in refuse_host(host)
     assert refuse_origin("http://localhost:8766", "localhost:8766") == ""
     for origin in (None, "null", "http://localhost:1", "https://localhost:8766", "http://127.0.0.1:8766"):
@@ -173,5 +252,5 @@ def test_who_may_come():
     assert keys.refuse(keys.token) == "" and keys.refuse(keys.token) == ""
     ticket = keys.ticket()
     assert keys.refuse(ticket) == "" and keys.refuse(ticket) != ""
-    for key in (None, "", "ä", 3, keys.token[:-1]):
+    for key in (None, "", "ä", "\ud800", 3, keys.token[:-1]):
         assert 0 < len(keys.refuse(key).encode()) <= 123  # what a socket can say as it closes
