@@ -88,8 +88,28 @@ class Document:
         """Write the document: to its file, or to `path`, below the folder, where it lives from then on.
 
         Where another program has changed the file, or `path` names one that is there, nothing is written unless `over` is
-        set, and the answer has `conflict`: what the page asks its reader. Raises NotebookError with a sentence.
+        set, and the answer has `conflict`: what the page asks its reader. Raises NotebookError with a sentence. The copy
+        is kept also where nothing was written, since a page that asked for a save does not hand it in again.
         """
+        try:
+            answer = self._write(content, seq, page, over=over, path=path)
+        except NotebookError as error:
+            self._keep_unwritten(content, seq, page, str(error))
+            raise
+        if "conflict" in answer:
+            self._keep_unwritten(content, seq, page, "Nothing was saved yet.")
+        return answer
+
+    def _keep_unwritten(self, content: Json, seq: int, page: Json, sentence: str) -> None:
+        if self.notebook is None:
+            return
+        try:
+            self.keep(content, seq, page)
+        except NotebookError as error:
+            if str(error) != sentence:
+                raise NotebookError(f"{sentence} {error}") from error
+
+    def _write(self, content: Json, seq: int, page: Json, *, over: bool, path: str | None) -> Json:
         target = None if path is None else below(self.folder, path)
         merged = self._merged(content)
         if target is not None and target != self.path:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tapescope.app.kernel import messages as m
-from tapescope.app.notebook import ipynb, journal
+from tapescope.app.notebook import files, ipynb, journal
 from tapescope.app.notebook.errors import NotebookError
 from tapescope.app.notebook.files import load
 from tapescope.app.web.native_access import Keys, refuse_host, refuse_origin
@@ -185,6 +185,28 @@ def test_work_that_was_not_saved_is_offered_again(tmp_path: Path):
     again.save(taken["notebook"], 0, {})
     assert Document(tmp_path, path).facts()["recovery"] is None  # type: ignore[index]
     assert "y = 'typed'" in path.read_text()
+
+
+def test_what_a_save_does_not_write_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "a.py"
+    path.write_text(TEXT)
+    document = Document(tmp_path, path)
+    content = json.loads(json.dumps(document.content))
+    content["cells"][-1]["source"] = "y = 'typed'"
+    path.write_text("# %%\nanother = 1\n")
+    assert "conflict" in document.save(content, 0, {})
+    assert document.unsaved and "+y = 'typed'" in Document(tmp_path, path).facts()["recovery"]["lines"]  # type: ignore[index]
+    content["cells"][-1]["source"] = "y = 'more'"
+
+    def full(*given: Any, **more: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "write_atomically", full)
+        with pytest.raises(NotebookError, match="no space left on the disk"):
+            document.save(content, 0, {}, over=True)
+    assert path.read_text() == "# %%\nanother = 1\n"
+    assert "+y = 'more'" in Document(tmp_path, path).facts()["recovery"]["lines"]  # type: ignore[index]
 
 
 def test_a_copy_is_kept_where_the_journal_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
