@@ -24,6 +24,9 @@ _SHOWN = 400
 """Lines of a difference that are shown."""
 
 
+_AS_IT_WAS: Json = {"changed": False, "gone": False}
+
+
 class Document:
     """One document. `folder` is where its kernel works; `content` is the latest copy, as an `.ipynb` dictionary.
 
@@ -43,7 +46,7 @@ class Document:
         self.unsaved = False
         self._saved = ""
         self._recovery: journal.Recovery | None = None
-        self._changed = False
+        self._seen = _AS_IT_WAS
         if path is not None:
             self.notebook = files.load(path)
             if not self.notebook.cells:
@@ -123,7 +126,7 @@ class Document:
         files.save(merged, target)
         self.notebook = merged
         self._saved = _written(merged)
-        self.unsaved = self._changed = False
+        self.unsaved, self._seen = False, _AS_IT_WAS
         self.content, self.seq, self.page = content, seq, page
         recent.note_opened(merged.path or target or Path())
         return {"unsaved": False, "file": self.facts(), "warnings": list(merged.warnings)}
@@ -137,12 +140,12 @@ class Document:
         """What to tell the page about the file on the disk where that has changed since the last look, else None."""
         if self.notebook is None:
             return None
-        changed = files.changed_on_disk(self.notebook)
-        if changed == self._changed:
+        changed, path = files.changed_on_disk(self.notebook), self.path
+        seen = {"changed": changed, "gone": changed and path is not None and not path.exists()}
+        if seen == self._seen:
             return None
-        self._changed = changed
-        path = self.path
-        return {"changed": changed, "gone": changed and path is not None and not path.exists()}
+        self._seen = seen
+        return dict(seen)
 
     def reload(self, content: Json) -> Json:
         """The cells of the file, as an `.ipynb` dictionary in which cells that stay the same keep their ids and outputs."""
@@ -153,7 +156,7 @@ class Document:
         adopt(merged, other)
         self._saved = _written(other)
         merged.disk = other.disk
-        self.notebook, self._changed = merged, False
+        self.notebook, self._seen = merged, _AS_IT_WAS
         return {"notebook": _content(merged)}
 
     def recover(self, content: Json, keep: bool) -> Json:

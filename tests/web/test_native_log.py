@@ -209,6 +209,19 @@ def test_what_a_save_does_not_write_is_kept(tmp_path: Path, monkeypatch: pytest.
     assert "+y = 'more'" in Document(tmp_path, path).facts()["recovery"]["lines"]  # type: ignore[index]
 
 
+def test_a_file_that_changed_and_then_went_is_told_both_times(tmp_path: Path):
+    path = tmp_path / "a.py"
+    path.write_text(TEXT)
+    document = Document(tmp_path, path)
+    assert document.look() is None
+    path.write_text("# %%\nanother = 1\n")
+    assert document.look() == {"changed": True, "gone": False} and document.look() is None
+    path.unlink()
+    assert document.look() == {"changed": True, "gone": True} and document.look() is None
+    path.write_text(TEXT)
+    assert document.look() == {"changed": False, "gone": False}
+
+
 def test_a_copy_is_kept_where_the_journal_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "a.py"
     path.write_text(TEXT)
