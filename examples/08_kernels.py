@@ -183,9 +183,9 @@ print("same as torch.softmax:", torch.allclose(torch.compile(softmax_by_hand)(x)
 #
 # ## What does not fuse
 #
-# A product of matrices is a different matter: every result needs a whole row and a whole column. For that there are
-# libraries that people have tuned for decades; the compiler calls them and fuses around them. *Predict:* how many entries
-# for this layer?
+# A product of matrices is a different matter: every result needs a whole row and a whole column. On the CPU there are
+# libraries for that which people have tuned for decades; the compiler calls them and fuses around them. *Predict:* how many
+# entries for this layer?
 
 # %%
 with torch.device("cpu"):
@@ -202,8 +202,9 @@ parts = kernels_of(layer, x, weight, bias)
 print("entries:", len(parts), " products among them:", sum("mm" in "".join(k["nodes"]) for k in parts))
 
 # %% [markdown]
-# What comes before the product must be in memory when it starts, and what comes after can only start when it is done.
-# Where two neighbours were not put together, the panel says why.
+# What comes before the product must be in memory when it starts. What comes after needs it done: the library gives its
+# result through memory, so three entries on the CPU. Where the compiler writes the product itself, as on some WebGPU devices, it
+# computes `tanh` of each result on the way out, and there are two. Where neighbours were not put together, the panel says why.
 #
 # A graph break cuts kernels as well:
 

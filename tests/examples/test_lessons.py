@@ -47,10 +47,10 @@ if WHOLE:
 
 
 DEVICE_LINES = {
-    "08_kernels": r"(?m)^\d+\. kernel: .*$",
+    "08_kernels": r"(?m)^\d+\. kernel: .*$|^entries: \d+",
     "09_numerics": r"(?m)^.*ulp off$|^torch.sum.*$",
 }
-"""Lines that tell of the device itself: the bytes that its kernels move, how exact its functions are."""
+"""Lines that tell of the device itself: the bytes that its kernels move, how exact its functions are, what it fuses with products."""
 
 if WHOLE:  # a text drawn letter by letter is another one after the first letter that a last digit decides
     DEVICE_LINES["06_transformer"] = r"(?m)^;.*$|^some that do not: .*$|^block \d: .*$"
