@@ -117,13 +117,14 @@ export class NativeHost {
   }
 
   saveAs(): void {
+    const field = h('input', { type: 'text', value: this.file?.name ?? 'notebook.ipynb', 'aria-label': 'Name of the file', spellcheck: 'false' });
     dialog('Save as a file', (close) => {
-      const field = h('input', { type: 'text', value: this.file?.name ?? 'notebook.ipynb', 'aria-label': 'Name of the file', spellcheck: 'false' });
       const act = () => { close(); const path = field.value.trim(); if (path) void this.write({ path }, () => void this.write({ path, over: true }, () => undefined)); };
       field.addEventListener('keydown', (event) => { if (event.key === 'Enter') { event.preventDefault(); act(); } });
-      setTimeout(() => { field.focus(); field.setSelectionRange(0, field.value.lastIndexOf('.')); });
       return [h('p', null, `The file to write in ${this.kernel.folder}: .py (percent cells) or .ipynb.`), h('div', { class: 'share-row' }, field, h('button', { type: 'button', class: 'primary', onclick: act }, 'Save'))];
     });
+    field.focus();
+    field.setSelectionRange(0, field.value.lastIndexOf('.'));
   }
 
   private async write(how: Json, over: () => void): Promise<void> {
