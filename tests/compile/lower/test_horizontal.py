@@ -105,6 +105,28 @@ def test_steps_of_every_optimizer(kind):
     assert launches(ours) <= 4 < len(list(ours.m.parameters()))
 
 
+def test_learning_rate_that_becomes_an_input():
+    def losses(compiled):
+        torch.manual_seed(1)
+        m = nn.Linear(5, 7).to("webgpu")
+        opt = O.Adam(m.parameters(), lr=0.01)
+
+        def step(x):
+            opt.zero_grad()
+            loss = (m(x) ** 2).mean()
+            loss.backward()
+            opt.step()
+            return loss.detach()
+
+        call, x, out = torch.compile(step) if compiled else step, torch.randn(4, 5).to("webgpu"), []
+        for k in range(5):
+            opt.param_groups[0]["lr"] = 0.01 if k < 2 else 0.02 + 0.01 * k
+            out.append(call(x))
+        return out
+
+    agree(losses(True), losses(False), 2e-6)
+
+
 def test_counters_that_differ():
     ours, theirs = both("adam")
     for r in (ours, theirs):

@@ -116,8 +116,11 @@ class Lowering:
                 return e.number
             made = self.values.point(Scalar("size", (), "i64", e), (), ())
         elif kind == "SymFloat" and self.device != "cpu":
+            # What it waits for are elements that the graph computes; numbers that are inputs have their names.
             known = [self.numbers.get(name) for name in n.free_symbols()]
-            made = self.values.new("number", (), "f32", [v for v in known if v is not None], n, key=n.code())
+            made = self.values.new(
+                "number", (), "f32", [v for v in known if v is not None and v.kind != "number"], n, key=n.code()
+            )
         elif kind == "SymFloat":
             names = n.free_symbols()
             operands = []
