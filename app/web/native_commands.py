@@ -47,7 +47,13 @@ def serve(options: argparse.Namespace, find: Callable[[str], Path]) -> int:
 
     asyncio.run(run(server, started))
     if server.session.document.unsaved and (file := server.session.document.path) is not None:
-        print(f"{file.name} has unsaved changes; they are kept: tapescope recover {file}", file=sys.stderr)
+        if server.session.not_kept:
+            reason = (
+                f"{server.session.not_kept} They are only in the page now: download them there before you close it."
+            )
+            print(f"{file.name} has unsaved changes that could not be kept. {reason}", file=sys.stderr)
+        else:
+            print(f"{file.name} has unsaved changes; they are kept: tapescope recover {file}", file=sys.stderr)
     return 0
 
 

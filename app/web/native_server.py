@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import functools
 import http
 import importlib.metadata
@@ -111,10 +112,10 @@ class NativeServer:
                 max_size=MESSAGE_BYTES, logger=logger, server_header=None, close_timeout=2,
             )  # fmt: skip
         except OSError as error:
-            raise CommandError(
-                f"127.0.0.1:{self._port} cannot be listened on ({error.strerror or error}); choose another: --port N",
-                FAILED,
-            ) from error
+            taken = error.errno == errno.EADDRINUSE
+            reason = "is in use, perhaps by another `tapescope serve`" if taken else f"cannot be listened on ({error})"
+            sentence = f"Port {self._port} {reason}. Choose another with --port N; --port 0 takes a free one."
+            raise CommandError(sentence, FAILED) from error
         loop = asyncio.get_running_loop()
 
         def make(on_event: Callable[[m.Message], None], folder: Path) -> KernelProcess:

@@ -72,6 +72,7 @@ class Session:
         self.root = document.folder
         self.log = EventLog()
         self.page: Page | None = None
+        self.not_kept = ""  # after `close`: why what was unsaved is in no journal
         self._make_kernel = make_kernel
         self._owner = ""  # the name of the page that had the kernel last
         self._got = 0  # the last command of that page
@@ -151,10 +152,12 @@ class Session:
             raise NotebookError(f"The kernel cannot be told to {str(what)[:40]!r}.")
 
     def close(self) -> None:
-        """End the kernel; what is unsaved goes to the journal."""
+        """End the kernel; what is unsaved goes to the journal (or `not_kept` says why not)."""
         self.page = None
-        with contextlib.suppress(NotebookError, OSError):
+        try:
             self.document.write_journal()
+        except (NotebookError, OSError) as error:
+            self.not_kept = str(error)
         self._generation = None
         self.kernel.close()
 

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -87,10 +88,10 @@ def ask(served: Served, hello: dict[str, Any], origin: str | None = None) -> Any
     """What comes back to a greeting: the first message, or the close code and the reason."""
 
     address = f"ws://127.0.0.1:{served.port}/kernel"
-    with connect(address, origin=origin or served.base.rstrip("/")) as socket:  # type: ignore[arg-type]
-        socket.send(json.dumps(hello))
+    with connect(address, origin=origin or served.base.rstrip("/")) as link:  # type: ignore[arg-type]
+        link.send(json.dumps(hello))
         try:
-            return json.loads(socket.recv(timeout=10))
+            return json.loads(link.recv(timeout=10))
         except ConnectionClosed as closed:
             return closed.rcvd
 
@@ -227,6 +228,28 @@ def test_a_second_tab_is_told_and_may_take_over(page: Page, served: Served):
     page.ready()
 
 
+def test_what_was_written_without_a_connection_can_be_had_when_another_page_came_meanwhile(
+    page: Page, browser: Any, served: Served
+):
+    page.context.set_offline(True)
+    page.page.evaluate("sockets.at(-1).close()")
+    page.page.wait_for_selector(".banner.link-lost")
+    page.add("only_here = 1")
+    second = Page(browser.new_context(), served.base)
+    second.open(f"#key={served.key}").ready()
+    assert "only_here = 1" not in second.sources()
+    page.context.set_offline(False)
+    page.page.wait_for_selector('.gate:has-text("has not reached")')
+    with page.page.expect_download() as told:
+        page.page.click('.gate button:has-text("Download")')
+    assert "only_here = 1" in Path(told.value.path()).read_text(encoding="utf-8")
+    second.close()
+    page.page.click('.gate button:has-text("Use it here")')
+    page.page.wait_for_selector(".gate", state="detached")
+    page.page.wait_for_selector("html[data-ready]")
+    page.ready()
+
+
 def test_another_notebook_of_the_folder_is_opened_with_a_kernel_of_its_own(page: Page):
     page.page.click(".brand")
     page.page.click('dialog button:has-text("other.py")')
@@ -312,6 +335,17 @@ def test_a_server_that_ends_and_its_unsaved_work_are_told(page: Page, served: Se
     finally:
         again.close()
     assert page.errors == []
+
+
+def test_a_port_that_is_in_use_is_told(tmp_path: Path, built_client: Path):
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+        done = subprocess.run(
+            [sys.executable, "-m", "tapescope.app", "serve", "--no-open", "--port", str(port)],
+            cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 1 and done.stderr.startswith(f"tapescope: Port {port} is in use"), done.stderr
+    assert "--port 0" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 def test_mistakes_on_the_command_line_get_a_sentence(tmp_path: Path):

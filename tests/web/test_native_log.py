@@ -236,6 +236,10 @@ def test_a_copy_is_kept_where_the_journal_cannot_be_written(tmp_path: Path, monk
     with pytest.raises(NotebookError, match="No space left on device"):
         document.keep(content, 0, {})
     assert document.unsaved and document.describe()["notebook"] == content  # type: ignore[index]
+    kernel: Any = Silent()
+    session = Session(document, lambda on_event, folder: kernel)
+    session.close()
+    assert "No space left on device" in session.not_kept
 
 
 def test_a_document_of_the_browser_becomes_a_file(tmp_path: Path):

@@ -76,7 +76,7 @@ export class App {
     window.addEventListener('hashchange', () => void this.documents.openAddress());
     window.addEventListener('pagehide', () => this.documents.leave());
     document.addEventListener('visibilitychange', () => { if (document.visibilityState === 'hidden') { this.documents.saveLater.flush(); } });
-    window.addEventListener('beforeunload', (event) => { if (this.documents.dirty && (!this.documents.store || this.documents.failed)) event.preventDefault(); });
+    window.addEventListener('beforeunload', (event) => { if ((this.documents.dirty && (!this.documents.store || this.documents.failed)) || this.host?.alone) event.preventDefault(); });
     this.files.accept();
   }
 

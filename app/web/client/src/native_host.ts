@@ -26,6 +26,9 @@ export class NativeHost {
   file: Json | null = null; // name, path, unsaved, warnings, recovery
   private told = { link: null as HTMLElement | null, disk: null as HTMLElement | null };
   private gate: HTMLElement | null = null;
+  private changes = 0; // of a file's document on this page, and how many of them the server has
+  private handed = 0;
+  private late = false;
   private opened!: (shown: boolean) => void;
   /** Settles when the first welcome is there: whether the server has a document to show. */
   readonly ready = new Promise<boolean>((resolve) => { this.opened = resolve; });
@@ -52,6 +55,7 @@ export class NativeHost {
       return;
     }
     if (welcome) this.welcomed(welcome);
+    else if (this.late) void this.keep().catch((error: Error) => say(error.message));
   }
 
   private welcomed(welcome: Json): void {
@@ -79,17 +83,26 @@ export class NativeHost {
     this.gate?.remove();
     if (!held && this.kernel.folder) { // it was open: what was written meanwhile must stay in reach
       this.told.link = banner('The server was started anew, with another key. Open the address that it printed; what you wrote here since the connection was lost can be downloaded.', [
-        { label: 'Download', primary: true, act: () => download(`${(this.file?.name ?? 'notebook').replace(/\.\w+$/, '')}.ipynb`, `${JSON.stringify(writeIpynb(this.page.notebook), null, 1)}\n`, 'application/x-ipynb+json') }]);
+        { label: 'Download', primary: true, act: () => this.download() }]);
       this.told.link.classList.add('link-refused');
       this.told.link.setAttribute('role', 'alert');
       this.banners.append(this.told.link);
       return;
     }
+    // Another page may have come while this one had no connection, and then has the rest only from here.
+    const mine = held && this.alone;
     const again = () => { sessionStorage.setItem('take', '1'); location.reload(); };
     this.gate = h('div', { class: 'gate', role: 'alertdialog', 'aria-label': 'No kernel', 'aria-modal': 'true' }, h('div', null, h('h1', null, held ? 'Open elsewhere' : 'No key'), h('p', null, sentence),
+      mine ? h('p', null, 'What you wrote here last has not reached the other one. Download it first: what is shown after “Use it here” is the other one’s.') : null,
+      mine ? h('button', { type: 'button', onclick: () => this.download() }, 'Download') : null,
       held ? h('button', { type: 'button', class: 'primary', onclick: again }, 'Use it here') : null));
     document.body.append(this.gate);
     this.gate.querySelector('button')?.focus();
+  }
+
+  private download(): void {
+    download(`${(this.file?.name ?? 'notebook').replace(/\.\w+$/, '')}.ipynb`, `${JSON.stringify(writeIpynb(this.page.notebook), null, 1)}\n`, 'application/x-ipynb+json');
+    this.handed = this.changes; // it is somewhere else now
   }
 
   connect(): void {
@@ -105,11 +118,18 @@ export class NativeHost {
   /** Hand the server a copy, so that a closed tab loses nothing. */
   async keep(): Promise<void> {
     if (this.kernel.link.state === 'refused') return;
+    const { changes } = this;
+    this.late = this.kernel.link.state === 'lost'; // then once, when there is a connection: hours of typing are not one copy a second
+    if (this.late) return;
     const answer = await this.kernel.ask('keep', this.content());
+    this.handed = Math.max(this.handed, changes);
     if (this.file) { this.file.unsaved = answer.unsaved; this.status(); }
   }
 
-  changed(): void { if (this.file) { this.file.unsaved = true; this.status(); } }
+  changed(): void { if (this.file) { this.changes++; this.file.unsaved = true; this.status(); } }
+
+  /** There is text that only this page has, and no connection that could take it: closing the page would lose it. */
+  get alone(): boolean { return this.file !== null && this.changes > this.handed && this.kernel.away; }
 
   async save(over = false): Promise<void> {
     if (!this.file) { this.saveAs(); return; }
@@ -130,7 +150,9 @@ export class NativeHost {
   private async write(how: Json, over: () => void): Promise<void> {
     if (this.kernel.link.state === 'lost') say('There is no connection now; the document is saved as soon as there is one.');
     try {
+      const { changes } = this;
       const answer = await this.kernel.ask('save', { ...this.content(), ...how });
+      this.handed = Math.max(this.handed, changes);
       if (answer.conflict) { this.conflict(answer.conflict, over); return; }
       this.file = answer.file;
       this.told.disk?.remove();
@@ -139,7 +161,7 @@ export class NativeHost {
       say(`Saved ${this.file!.name}.`);
       for (const words of answer.warnings ?? []) say(String(words));
     } catch (error) {
-      say(`${(error as Error).message} Your text is safe here and in the recovery journal.`, { label: 'Save as…', act: () => this.saveAs() });
+      say(`${(error as Error).message} Your text is still here.`, { label: 'Save as…', act: () => this.saveAs() });
     }
   }
 
