@@ -83,6 +83,17 @@ def test_tanh_of_a_product_with_a_sigmoid():
     on_device(lambda x: F.glu(x, -1).tanh(), torch.tensor([[float("nan"), 1.0], [-2.0, float("nan")], [-0.0, 3.0]]))
 
 
+def test_transposed_result_that_is_stacked_too():
+    def function(x):
+        w = (x * 0.5).t()
+        return torch.stack([w, w * 2], 1), w
+
+    x = torch.randn(5, 5)
+    on_device(function, x)
+    for printer in ("c", "numpy"):
+        agree(lowered(function, x, printer=printer)(x), function(x))
+
+
 def test_long_sums_are_made_in_stages():
     x = torch.rand(300, 1000)
     segment = on_device(lambda x: (x.sum(), x.mean(0)), x)
