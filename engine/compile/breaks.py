@@ -191,6 +191,10 @@ class FailOnRecompileLimitHit(RuntimeError):
     """`fullgraph=True`, and a place was captured as often as is allowed."""
 
 
+class HalfWritten(RuntimeError):
+    """A compiled graph failed in its midst, when it had written into its inputs: there is no way back to the operators."""
+
+
 class RecompileError(RuntimeError):
     """A call that no captured graph fits, where `config.error_on_recompile` or the stance "fail_on_recompile" wants none captured."""
 

@@ -16,6 +16,7 @@ from ...autograd.op_node import Saved
 from ...random import GENERATORS, Generator, default_generator
 from ...state import state
 from ...tensor import Tensor, gradient_edge
+from ..breaks import HalfWritten
 from ..checking import Mismatch
 from ..fake import is_symbolic
 from ..graph import GraphModule, Node
@@ -122,7 +123,7 @@ class Variant:
         drawn = _generators(given) if self.random else ()
         try:
             made = self.forward(*flat)
-        except Mismatch:
+        except (Mismatch, HalfWritten):
             raise
         except Exception as error:
             for generator, kept in drawn:

@@ -157,7 +157,13 @@ class _Assembler:
         # Moves look through views that keep the order of elements, which those of another order in memory would not.
         moved = {bare(a) for u in self.plan.units if u.value is not None for a in u.value.args if bare(a) is not a}
         for o, r in zip(self.program.outputs, self.plan.results, strict=True):
-            if r in moved or r is None or r is not o.value or r.kind not in ("point", "view", "pick", "reduce") or r in self.home:
+            if (
+                r in moved
+                or r is None
+                or r is not o.value
+                or r.kind not in ("point", "view", "pick", "reduce")
+                or r in self.home
+            ):
                 continue
             assert o.spec is not None
             if r.strides is None and all(type(n) is int for n in (*o.spec.shape, *o.spec.strides)):

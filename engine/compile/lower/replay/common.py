@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ...breaks import HalfWritten
 from ..schedule.fuse import bare
 from .assemble import Assembly
 
@@ -18,6 +21,32 @@ class Outputs:
         self.symbols = sorted(self.program.sizes)
         self.bases = [None if o.value is None else bare(o.value) for o in self.program.outputs]
         """The values whose memory holds the outputs."""
+
+    half_written = False
+    """Whether this call has written into an input: if it fails now, running the operators instead would write a second time."""
+
+    @functools.cached_property
+    def first_write(self) -> int:
+        """The first step that writes into memory of an input."""
+        a = self.assembly
+        inputs = [self.program.inputs[i] for i in a.direct.values()]
+        slots = {a.slots.get(a.root(v)) for v in inputs if v is not None}
+        for k, step in enumerate(a.steps):
+            if any(a.slots.get(a.root(w)) in slots for w in step.writes):
+                return k
+        return len(a.steps)
+
+    def guarded(self, run: Callable[[tuple[Any, ...]], Any], tensors: tuple[Any, ...]) -> Any:
+        """A call of `run`. Raises HalfWritten where it failed after it had written into an input."""
+        self.half_written = False
+        try:
+            return run(tensors)
+        except Exception as error:
+            if self.half_written:
+                raise HalfWritten(
+                    f"a compiled graph failed after it had written into its inputs, so it was not run again: {type(error).__name__}: {error}"
+                ) from error
+            raise
 
     def sizes(self, tensors: tuple[Any, ...]) -> tuple[int, ...]:
         """The values of the symbolic sizes in a call, in the order of `symbols`."""

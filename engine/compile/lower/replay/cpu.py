@@ -275,7 +275,7 @@ class Segment(Outputs):
 
     def __call__(self, *tensors: Any) -> Any:
         with self.lock:
-            return self._run(tensors)
+            return self.guarded(self._run, tensors)
 
     def _run(self, tensors: tuple[Any, ...]) -> Any:
         p = self.one or self._prepare(self.sizes(tensors))
@@ -393,6 +393,8 @@ class Segment(Outputs):
         if state != DONE:
             return state, held
         for function, steps in self.stretches:
+            if steps[0] > self.first_write:  # a step in C fails before it writes
+                self.half_written = True
             if function is None:
                 self._python(p, self.assembly.steps[steps[0]], held)
             elif state := function(p.address, None):

@@ -188,7 +188,7 @@ class NumpySegment(Outputs):
 
     def __call__(self, *tensors: Any) -> Any:
         with self.lock:
-            return self._run(tensors)
+            return self.guarded(self._run, tensors)
 
     def _run(self, tensors: tuple[Any, ...]) -> Any:
         a, program = self.assembly, self.program
@@ -219,11 +219,15 @@ class NumpySegment(Outputs):
         heard = bus.launch and self.told
         told = heard or self.timing
         if self.only_kernels and not told:
-            for kernel in self.steps:
+            for k, kernel in enumerate(self.steps):
+                if k == self.first_write:
+                    self.half_written = True
                 kernel(m, sizes, g)
         else:
             for k, step in enumerate(a.steps):
                 began = time.perf_counter() if told else 0.0
+                if k == self.first_write:
+                    self.half_written = True
                 self._step(k, step, m, sizes, g, values, items)
                 if told:
                     self.times.setdefault(k, deque(maxlen=64)).append(time.perf_counter() - began)

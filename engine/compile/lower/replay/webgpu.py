@@ -134,7 +134,7 @@ class GpuSegment(Outputs):
 
     def __call__(self, *tensors: Any) -> Any:
         with self.lock:
-            return self._run(tensors)
+            return self.guarded(self._run, tensors)
 
     def _run(self, tensors: tuple[Any, ...]) -> Any:
         a = self.assembly
@@ -163,6 +163,8 @@ class GpuSegment(Outputs):
         watched = bus.launch
         try:
             for k, step in enumerate(a.steps):
+                if k == self.first_write:
+                    self.half_written = True
                 if watched:
                     device.purpose = self.watch.purpose(k, step)
                 if k in self.printed:
