@@ -123,8 +123,12 @@ class Variant:
         drawn = _generators(given) if self.random else ()
         try:
             made = self.forward(*flat)
-        except (Mismatch, HalfWritten):
+        except Mismatch:
             raise
+        except HalfWritten as failed:
+            assert failed.__cause__ is not None
+            failed.__cause__.add_note(str(failed))
+            raise failed.__cause__ from None  # of its own class: a lost device, full memory
         except Exception as error:
             for generator, kept in drawn:
                 generator.load_state_bytes(kept)

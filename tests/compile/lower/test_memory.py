@@ -25,19 +25,6 @@ CHAINS = {
 }
 
 
-@pytest.fixture(params=["c", "numpy", "webgpu"])
-def device(request, need, need_vulkan, monkeypatch):
-    """Where to compile for, and the printer of the CPU."""
-    if request.param == "webgpu":
-        need_vulkan()
-        return "webgpu"
-    if request.param == "numpy":
-        monkeypatch.setenv("TAPESCOPE_CC", "")
-    else:
-        need("cc")
-    return "cpu"
-
-
 def pool():
     """The buffers of the device."""
     home: Any = backend("webgpu")

@@ -15,20 +15,6 @@ from tapescope.engine.compile.capture.story import compiled_of, records
 from tapescope.engine.observe import bus
 
 
-@pytest.fixture(params=["c", "numpy", "webgpu"])
-def device(request, monkeypatch, need, need_vulkan):
-    torch.manual_seed(0)
-    if request.param == "webgpu":
-        need_vulkan()
-        return "webgpu"
-    if request.param == "numpy":
-        monkeypatch.setenv("TAPESCOPE_CC", "")
-    else:
-        need("cc")
-        monkeypatch.setenv("TAPESCOPE_CFLAGS", "-O1")
-    return "cpu"
-
-
 def told_segments(f):
     compiled = compiled_of(f)
     assert compiled is not None

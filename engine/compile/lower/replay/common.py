@@ -44,7 +44,7 @@ class Outputs:
         except Exception as error:
             if self.half_written:
                 raise HalfWritten(
-                    f"a compiled graph failed after it had written into its inputs, so it was not run again: {type(error).__name__}: {error}"
+                    "A compiled graph failed after it had written into its inputs, so its operators were not run instead."
                 ) from error
             raise
 
